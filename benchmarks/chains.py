@@ -41,6 +41,9 @@ VARIANTS: dict[str, str | None] = {
     "default": None,
     "split": "minitriton-split-chains{least-need=0}",
     "ahead": "minitriton-split-chains{least-need=0 read-ahead=true}",
+    "tile": "minitriton-tile-loops{loop=2}",
+    "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0}",
+    "epilogue": "minitriton-tile-loops{epilogue=2}",
 }
 """What stands at the end of the TTGIR stage instead of both passes; None: the pipeline as it is."""
 
@@ -65,7 +68,13 @@ class Case:
 
 
 def _matmul_case(
-    name: str, kernel: str, kinds: tuple[str, ...], tile: tuple[int, int, int], warps: int, stages: int, **more: int
+    name: str,
+    kernel: str,
+    kinds: tuple[str, ...],
+    tile: tuple[int, int, int],
+    warps: int,
+    stages: int,
+    **more: int,
 ) -> Case:
     """Of kernels whose arguments are arrays, then m, n and k; `kinds` of a, b, what belongs to b, and c."""
     bm, bn, bk = tile
@@ -77,10 +86,18 @@ def _matmul_case(
         shapes = {
             "gemm": [a, b, c],
             "int8_weights": [a, b, (s["n"],), c],
-            "int4_weights": [a, (s["k"] // 2, s["n"]), (max(1, s["k"] // 128), s["n"]), c],
+            "int4_weights": [
+                a,
+                (s["k"] // 2, s["n"]),
+                (max(1, s["k"] // 128), s["n"]),
+                c,
+            ],
             "gated_mlp": [a, b, b, c],
         }
-        return [*zip(kinds[:-1], shapes[kernel][:-1], strict=True), ("!" + kinds[-1], c)]
+        return [
+            *zip(kinds[:-1], shapes[kernel][:-1], strict=True),
+            ("!" + kinds[-1], c),
+        ]
 
     dots = 2 if kernel == "gated_mlp" else 1
     return Case(
@@ -122,11 +139,16 @@ def _mlp_case(rows: int, inner: int, width: int, warps: int, stages: int) -> Cas
 def _decode_case(block: int, warps: int, stages: int) -> Case:
     def arrays(s: Sizes) -> list[tuple[str, tuple[int, ...]]]:
         keys = (s["heads"], s["length"], 128)
-        return [("f16", (s["heads"], 128)), ("f16", keys), ("f16", keys), ("!f16", (s["heads"], 128))]
+        return [
+            ("f16", (s["heads"], 128)),
+            ("f16", keys),
+            ("f16", keys),
+            ("!f16", (s["heads"], 128)),
+        ]
 
     return Case(
         f"decode attention {block} {warps}w {stages}s", "decode_attention", {"D": 128, "BLOCK": block},
-        {"num_warps": warps, "num_stages": stages}, {"heads": 1024, "length": 4096}, {"heads": 1, "length": 3 * block},
+        {"num_warps": warps, "num_stages": stages}, {"heads": 256, "length": 4096}, {"heads": 1, "length": 3 * block},
         arrays, lambda s: [s["length"], 0.125], lambda s: (s["heads"],), lambda s: 4.0 * s["heads"] * s["length"] * 128,
     )  # fmt: skip
 
@@ -159,7 +181,12 @@ def _column_sum_case(rows: int, columns: int, warps: int) -> Case:
     )  # fmt: skip
 
 
-F16, INT8, INT4, GATED = ("f16",) * 3, ("bf16", "i8", "bf16", "bf16"), ("f16", "i8", "f16", "f16"), ("f16",) * 4
+F16, INT8, INT4, GATED = (
+    ("f16",) * 3,
+    ("bf16", "i8", "bf16", "bf16"),
+    ("f16", "i8", "f16", "f16"),
+    ("f16",) * 4,
+)
 CASES = [
     *(_matmul_case("gemm", "gemm", F16, tile, warps, stages, COLUMN_B=column) for tile, warps, stages, column in (
         ((128, 128, 64), 4, 3, 0), ((128, 256, 64), 8, 3, 0), ((128, 128, 32), 8, 5, 0), ((64, 64, 64), 4, 3, 0), ((64, 128, 64), 4, 3, 0),
@@ -188,18 +215,20 @@ _SIGNATURES = {"f16": "*fp16", "f32": "*fp32", "i8": "*i8", "bf16": "*bf16"}
 
 
 def inputs(case: Case, sizes: Sizes) -> list[np.ndarray]:
-    """Arrays of random numbers; results are full of ones in every bit."""
+    """Arrays of random numbers, a million different ones at most; results are full of ones in every bit."""
     rng, made = np.random.default_rng(0), []
     for kind, shape in case.arrays(sizes):
         dtype = _NUMPY[kind.lstrip("!")]
+        count = min(math.prod(shape), 1 << 20)
         if kind.startswith("!"):
             array = np.empty(shape, dtype)
             array.view(np.uint8)[...] = 0xFF
         elif kind == "i8":
-            array = rng.integers(-128, 128, shape, np.int8)
+            array = np.resize(rng.integers(-128, 128, count, np.int8), shape)
         else:
-            wide = rng.standard_normal(shape, np.float32)
-            array = (wide.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else wide.astype(dtype)
+            wide = rng.standard_normal(count, np.float32)
+            narrow = (wide.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else wide.astype(dtype)
+            array = np.resize(narrow, shape)
         made.append(array)
     return made
 
@@ -217,8 +246,8 @@ class Built:
     seconds: float = 0.0
 
 
-def build(case: Case, arch: int, spec: str | None, sizes: Sizes, for_gpu: bool) -> Built:
-    """Compiles a variant for `arch`; its cubin for Hopper."""
+def build(case: Case, arch: int, spec: str | None, sizes: Sizes, assembler: str = "") -> Built:
+    """Compiles a variant for `arch`; with an assembler (`default`: minitriton's own choice) its cubin for Hopper."""
     from minitriton import knobs
     from minitriton.compiler import ASTSource, compile
     from minitriton.pipeline.pass_manager import Hook
@@ -254,12 +283,20 @@ def build(case: Case, arch: int, spec: str | None, sizes: Sizes, for_gpu: bool) 
             )  # fmt: skip
         ptx = made.asm["ptx"]
         cubin = b""
-        if for_gpu:
-            cubin = bytes(assemble(ptx, "assemble-ptx{arch=90}"))
+        if assembler:
+            by = "" if assembler == "default" else f" assembler={assembler}"
+            cubin = bytes(assemble(ptx, f"assemble-ptx{{arch=90{by}}}"))
         threads = math.prod(int(n) for n in re.findall(r"\.reqntid ([\d, ]+)", ptx)[0].split(","))
     except Exception as error:
         return Built("", "", 0, 0, error=f"{type(error).__name__}: {error}"[:300])
-    return Built(made.metadata.name, ptx, made.metadata.shared, threads, cubin, seconds=time.perf_counter() - start)
+    return Built(
+        made.metadata.name,
+        ptx,
+        made.metadata.shared,
+        threads,
+        cubin,
+        seconds=time.perf_counter() - start,
+    )
 
 
 # Without a GPU
@@ -278,7 +315,10 @@ def machine_code(ptx: str, arch: int) -> dict[str, int]:
         text.write_text(ptx)
         name = f"sm_{arch}a" if arch == 90 else f"sm_{arch}"
         said = subprocess.run(
-            [tool, "-v", f"-arch={name}", str(text), "-o", str(cubin)], check=True, capture_output=True, text=True
+            [tool, "-v", f"-arch={name}", str(text), "-o", str(cubin)],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stderr
         found = {
             "registers": int(re.findall(r"Used (\d+) registers", said)[0]),
@@ -287,7 +327,10 @@ def machine_code(ptx: str, arch: int) -> dict[str, int]:
         }
         if Path(tool).is_file():
             listing = subprocess.run(
-                [Path(tool).with_name("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, check=True
+                [Path(tool).with_name("nvdisasm"), "-c", str(cubin)],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
             found["instructions"] = len(re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?!NOP)\S", listing))
     return found
@@ -299,7 +342,12 @@ def emulated(case: Case, built: Built) -> list[bytes]:
 
     arrays = inputs(case, case.small)
     report = emulator.run(
-        built.ptx, None, case.grid(case.small), [*arrays, *case.scalars(case.small)], built.shared, scratch=1 << 16
+        built.ptx,
+        None,
+        case.grid(case.small),
+        [*arrays, *case.scalars(case.small)],
+        built.shared,
+        scratch=1 << 16,
     )
     if not report.ok:
         raise RuntimeError(f"{case.name}: {report.findings}"[:600])
@@ -312,18 +360,21 @@ def dry_row(case: Case, arch: int, variants: Mapping[str, str | None]) -> dict[s
     texts: dict[str, str] = {}
     first: list[bytes] | None = None
     for name, spec in variants.items():
-        large = build(case, arch, spec, case.large, for_gpu=False)
+        large = build(case, arch, spec, case.large)
         if large.error:
             row[name] = {"error": large.error}
             continue
         texts[name] = large.ptx
-        is_same = next((row[other] for other, text in texts.items() if other != name and text == large.ptx), None)
+        is_same = next(
+            (row[other] for other, text in texts.items() if other != name and text == large.ptx),
+            None,
+        )
         if is_same is not None:
             row[name] = {**is_same, "same code": True}
             continue
         row[name] = machine_code(large.ptx, arch)
         try:
-            bits = emulated(case, build(case, arch, spec, case.small, for_gpu=False))
+            bits = emulated(case, build(case, arch, spec, case.small))
             first = bits if first is None else first
             row[name]["equal"] = bits == first
         except Exception as error:
@@ -373,8 +424,17 @@ class Device:
     def array(self, host: np.ndarray) -> ctypes.c_uint64:
         """A copy of `host` on the GPU."""
         address = ctypes.c_uint64()
-        self.check("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(host.nbytes, 256)))
-        self.check("cuMemcpyHtoD_v2", address, host.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(host.nbytes))
+        self.check(
+            "cuMemAlloc_v2",
+            ctypes.byref(address),
+            ctypes.c_size_t(max(host.nbytes, 256)),
+        )
+        self.check(
+            "cuMemcpyHtoD_v2",
+            address,
+            host.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_size_t(host.nbytes),
+        )
         return address
 
     def fetched(self, address: ctypes.c_uint64, size: int) -> bytes:
@@ -408,7 +468,18 @@ class Device:
         sizes = (*grid, 1, 1, 1)[:3]
 
         def start(_: Any = (everything, module)) -> None:
-            self.check("cuLaunchKernel", function, *sizes, built.threads, 1, 1, built.shared, None, pointers, None)
+            self.check(
+                "cuLaunchKernel",
+                function,
+                *sizes,
+                built.threads,
+                1,
+                1,
+                built.shared,
+                None,
+                pointers,
+                None,
+            )
 
         return start, taken
 
@@ -426,11 +497,28 @@ class Device:
 
 
 def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built], seconds: float) -> dict[str, Any]:
+    """The row of `_timed`; its arrays are freed."""
+    hosts = inputs(case, case.large)
+    addresses = [device.array(host) for host in hosts]
+    try:
+        return _timed(device, case, arch, built, seconds, hosts, addresses)
+    finally:
+        for address in addresses:
+            device.free(address)
+
+
+def _timed(
+    device: Device,
+    case: Case,
+    arch: int,
+    built: Mapping[str, Built],
+    seconds: float,
+    hosts: list[np.ndarray],
+    addresses: list[Any],
+) -> dict[str, Any]:
     """Milliseconds of each variant, in turns until `seconds` are over, and whether it has the bits of the first one. Equal code is timed once."""
     row: dict[str, Any] = {"name": case.name, "arch": arch}
-    hosts = inputs(case, case.large)
     kinds = [kind for kind, _ in case.arrays(case.large)]
-    addresses = [device.array(host) for host in hosts]
     scalars = [ctypes.c_float(v) if isinstance(v, float) else ctypes.c_int32(v) for v in case.scalars(case.large)]
     starts: dict[str, Callable[[], None]] = {}
     seen: dict[bytes, str] = {}
@@ -457,10 +545,16 @@ def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built],
         first = bits if first is None else first
         row[name] = {**taken, "equal": bits == first}
         starts[name] = start
+    if len(starts) < 2:
+        return row
     once = min(device.milliseconds(start, 3) for start in starts.values())
     times = max(1, math.ceil(10 / max(once, 1e-3)))
     rounds: dict[str, list[float]] = {name: [] for name in starts}
-    end, orders, number = time.perf_counter() + seconds, balanced_orders(list(starts)), 0
+    end, orders, number = (
+        time.perf_counter() + seconds,
+        balanced_orders(list(starts)),
+        0,
+    )
     while number < len(orders) or time.perf_counter() < end:
         for name in orders[number % len(orders)]:
             rounds[name].append(device.milliseconds(starts[name], times))
@@ -473,8 +567,6 @@ def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built],
             "ratio": ratio,
             "rate": case.work(case.large) / statistics.median(found) / 1e9,
         }
-    for address in addresses:
-        device.free(address)
     return row
 
 
@@ -487,15 +579,17 @@ def timed_line(row: dict[str, Any], variants: Mapping[str, str | None]) -> str:
             cells.append(found["error"][:24])
         elif "as" in found:
             cells.append(f"as {found['as']}")
+        elif "ms" not in found:
+            cells.append(f"({found['registers']}/{found['local']})")
         else:
             mark = "" if found["equal"] else "!"
             cells.append(f"{found['ms']:.3f} {found['ratio']:.3f} ({found['registers']}/{found['local']}){mark}")
     return f"sm_{row['arch']} {row['name']:36}" + "".join(f"{cell:>26}" for cell in cells)
 
 
-def _build(job: tuple[int, int, str | None, bool]) -> Built:
-    index, arch, spec, for_gpu = job
-    return build(CASES[index], arch, spec, CASES[index].large, for_gpu)
+def _build(job: tuple[int, int, str | None, str]) -> Built:
+    index, arch, spec, assembler = job
+    return build(CASES[index], arch, spec, CASES[index].large, assembler)
 
 
 def summary(rows: list[dict[str, Any]], variants: Mapping[str, str | None]) -> str:
@@ -519,11 +613,18 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--dry-run", action="store_true", help="without a GPU")
     parser.add_argument("--arch", type=int, choices=ARCHITECTURES)
+    parser.add_argument(
+        "--assembler",
+        default="default",
+        choices=("default", "nvjitlink", "ptxas"),
+        help="of the code that is timed",
+    )
     parser.add_argument("--seconds", type=float, default=300, help="of timing, in all")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=PASS{OPTIONS}")
     parser.add_argument(
-        "--only-variants", help="names separated by commas; the first is what the others are compared with"
+        "--only-variants",
+        help="names separated by commas; the first is what the others are compared with",
     )
     given = parser.parse_args()
     variants = dict(VARIANTS)
@@ -545,18 +646,27 @@ def main() -> int:
                 print(dry_line(rows[-1], variants), flush=True)
         bad = [r for r in rows for v in variants if "error" in r[v] or r[v].get("equal") is False]
     else:
-        jobs = [(index, arch, spec, True) for index in chosen for arch in architectures for spec in variants.values()]
+        jobs = [
+            (index, arch, spec, given.assembler)
+            for index in chosen
+            for arch in architectures
+            for spec in variants.values()
+        ]
         with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
             built = dict(zip(jobs, pool.map(_build, jobs), strict=True))
         device = Device()
         print(f"{device.name}; compiled {len(jobs)} kernels", flush=True)
         for arch in architectures:
             for index in chosen:
-                of_case = {name: built[index, arch, spec, True] for name, spec in variants.items()}
+                of_case = {name: built[index, arch, spec, given.assembler] for name, spec in variants.items()}
                 try:
                     rows.append(
                         timed_row(
-                            device, CASES[index], arch, of_case, given.seconds / (len(chosen) * len(architectures))
+                            device,
+                            CASES[index],
+                            arch,
+                            of_case,
+                            given.seconds / (len(chosen) * len(architectures)),
                         )
                     )
                 except RuntimeError as error:

@@ -2,6 +2,7 @@
 
     python benchmarks/tile_search.py --out FILE.jsonl --seconds 550        measures, a line a case; run again it goes on after the last
     python benchmarks/tile_search.py --out FILE.jsonl --report             the figures of what is measured, nothing else
+    python benchmarks/tile_search.py --tuning                              seconds of tuning, next to Triton with the tutorial's list
     python benchmarks/tile_search.py --out FILE.jsonl --fit 300            weights of the model fitted to half of the cases, judged by the rest
     python benchmarks/tile_search.py --dry-run [--sample N]                without a GPU: enumerates, compiles a few, compares what they take
 
@@ -255,7 +256,27 @@ def measure(case: Case, problem: Problem, configs: Sequence[Config], failed: Map
         if key_of(config) in again:
             times[key_of(config)] = timer.microseconds(lambda config=config: launch(config), math.inf, 2e4, 25)
     rows = [row_of(problem, config, times, kernels, errors) for config in configs]
-    return {"case": case.name, "operations": case.operations, "target": problem.target.arch, "configs": rows}
+    by_time = sorted(
+        (config for config in configs if key_of(config) in times), key=lambda config: times[key_of(config)]
+    )
+    outputs = [
+        value
+        for argument, value in zip(case.arguments, arguments, strict=True)
+        if isinstance(argument, Array) and argument.fill == "zeros"
+    ]
+    launch(by_time[-1])
+    wanted = [output.copy() if hasattr(output, "copy") else output.clone() for output in outputs]
+    launch(by_time[0])
+    difference = max((_difference(got, want) for got, want in zip(outputs, wanted, strict=True)), default=0.0)
+    return {
+        "case": case.name, "operations": case.operations, "target": problem.target.arch, "difference": difference, "configs": rows
+    }  # fmt: skip
+
+
+def _difference(got: Any, wanted: Any) -> float:
+    """The largest difference of the results of two configurations, relative to the largest number."""
+    got, wanted = (each.float() if hasattr(each, "float") else each.astype("float32") for each in (got, wanted))
+    return float(abs(got - wanted).max()) / max(float(abs(wanted).max()), 1e-30)
 
 
 def row_of(
@@ -273,7 +294,9 @@ def row_of(
     row |= {"expected_shared": expected.shared_bytes, "expected_registers": expected.registers}
     if key in kernels and kernels[key] is not None:
         kernel = kernels[key]
-        row |= {"shared": kernel.metadata.shared, "registers": kernel.n_regs, "spills": kernel.n_spills}
+        row |= {"shared": kernel.metadata.shared}
+        if kernel.n_regs is not None:
+            row |= {"registers": kernel.n_regs, "spills": kernel.n_spills}
     return row | ({"us": times[key]} if key in times else {"error": errors.get(key, "not run")})
 
 
@@ -333,6 +356,9 @@ def report(rows: Sequence[Row], weights: Weights = DEFAULT) -> list[Row]:
             f"{made['case']:44} best {made['best_us']:9.1f} us of {made['configs']:4}   k=0 {made['k0'] or 0:.3f}  k=4 {made['k4'] or 0:.3f}"
             f"  tutorial {tutorial}  correlation {made['correlation']:.2f}   {_short(made['best'])}"
         )
+    apart = [f"{row['case']} {row['difference']:.2g}" for row in rows if not row.get("difference", 0) < 0.02]
+    if apart:
+        print("results of the fastest and the slowest configuration differ: " + ", ".join(apart))
     for what in ("k0", "k4", "tutorial", "correlation"):
         values = [made[what] for made in found if made[what] is not None]
         if values:
@@ -354,9 +380,10 @@ def _print_resources(configs: Iterable[Row]) -> None:
     if not known:
         return
     exact = sum(c["shared"] == c["expected_shared"] for c in known)
-    near = sum(_is_near(c) for c in known)
+    counted = [c for c in known if "registers" in c]
+    near = sum(map(_is_near, counted))
     print(
-        f"shared memory exact: {exact} of {len(known)}; registers within 10 %: {near} of {len(known)} ({100 * near / len(known):.1f} %)"
+        f"shared memory exact: {exact} of {len(known)}; registers within 10 %: {near} of {len(counted)} ({100 * near / max(len(counted), 1):.1f} %)"
     )
 
 
@@ -545,6 +572,35 @@ def dry_run(todo: Sequence[Case], target: GPUTarget, sample: int, end: float) ->
     return rows
 
 
+def tuning_seconds(case: Case, compiler: str, configs: Any) -> tuple[float, Any]:
+    """How long the first launch of a tuned kernel takes, nothing cached, and the configuration that it took."""
+    module = case.module(compiler)
+    tuned = module.triton.autotune(configs=configs, key=["m", "n", "k"])(getattr(module, case.kernel))
+    arguments, constants = torch_arguments(case), case.constants(module)
+    start = time.perf_counter()
+    tuned[case.grid](*arguments, **constants)
+    import torch
+
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, tuned.best_config
+
+
+def compare_tuning(names: Sequence[str]) -> None:
+    """The tuner by the model next to Triton with the tutorial's list, each with a cache of its own."""
+    for case in (case for case in cases() if case.name in names):
+        found: dict[str, tuple[float, Any]] = {}
+        for compiler in ("minitriton", "triton"):
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["TRITON_CACHE_DIR"] = folder
+                config: Any = case.module(compiler).triton.Config
+                listed = [config({"BM": m, "BN": n, "BK": k}, num_warps=w, num_stages=s) for m, n, k, w, s in TUTORIAL]
+                found[compiler] = tuning_seconds(case, compiler, "model" if compiler == "minitriton" else listed)
+        (ours, chosen), (theirs, other) = found["minitriton"], found["triton"]
+        print(
+            f"{case.name}: {ours:.2f} s by the model ({chosen}), {theirs:.2f} s by Triton's list ({other}): {ours / theirs:.3f}"
+        )
+
+
 def rows_of(files: Sequence[Path]) -> list[Row]:
     """The lines of all files that are there; of a case that is in several, the last."""
     lines = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
@@ -564,6 +620,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=4, help="configurations of a kind that --dry-run compiles")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument(
+        "--tuning", action="store_true", help="seconds of tuning, next to Triton with the tutorial's list"
+    )
     parser.add_argument("--fit", type=float, metavar="SECONDS")
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
@@ -582,6 +641,11 @@ def main() -> int:
         from requirements_here import need_gpu
 
         need_gpu()
+        if arguments.tuning:
+            compare_tuning(
+                [f"matmul {what}" for what in ("fp16 4096x4096x4096", "bf16 8192x128x4096", "fp16 1024x1024x1024")]
+            )
+            return 0
         import torch
 
         if not arguments.out:

@@ -108,9 +108,10 @@ class CUDABackend(BaseBackend):
         return target.backend == "cuda"
 
     def parse_options(self, options: Mapping[str, object]) -> CUDAOptions:
-        """The compile options among `options`; other names are the kernel's and are passed over."""
+        """The compile options of a launch among `options`; other names are the kernel's and are passed over."""
         known = CUDAOptions.__dataclass_fields__
-        return CUDAOptions.for_target(self.target, **{k: v for k, v in options.items() if k in known})
+        given = {k: v for k, v in options.items() if k in known}
+        return CUDAOptions.for_target(self.target, **{**CUDAOptions.LAUNCHED, **given})
 
     def get_target_name(self, options: CUDAOptions) -> str:
         """The target as the IR names it, `cuda:90`."""

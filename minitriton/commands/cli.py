@@ -114,18 +114,37 @@ class _Version(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"minitriton {_version()}, compatible with Triton 3.6.0")
+        print("\n".join(_versions()))
         parser.exit()
 
 
-def _version() -> str:
-    """The installed one; a tree that is only on the path has none."""
-    import importlib.metadata
+def _versions() -> list[str]:
+    """What a bug report needs: of the compiler, of Python and the machine, of what it depends on, those installed."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        return importlib.metadata.version("minitriton")
-    except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"
+    import minitriton
+
+    found: list[str] = []
+    for name in (
+        "xdsl",
+        "llvmlite",
+        "numpy",
+        "triton",
+        "torch",
+        "cuda-bindings",
+        "nvidia-nvjitlink",
+        "nvidia-cuda-nvcc-cu12",
+    ):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} is not installed")
+    return [
+        f"minitriton {minitriton.__version__}, compatible with Triton 3.6.0",
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        *found,
+    ]
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -14,12 +14,13 @@ And which elements of an array one touches, by program, and by the warp that hol
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.explain import Claim
@@ -30,11 +31,11 @@ from minitriton.dialects.locations import user_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
-from minitriton.explorer.facts import Facts, ValueFact
+from minitriton.explorer.facts import Facts, ValueFact, name_of_argument
 from minitriton.explorer.snapshot import KeptModule
 from minitriton.explorer.wire import AccessJson, FileLine, PatternJson, RunOfAccessJson
 from minitriton.lab.arguments import array_of
-from minitriton.lab.execution import Launch
+from minitriton.lab.execution import Launch, Outcome
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -60,6 +61,8 @@ class AccessFact:
     name: str
     line: tuple[str, int] | None
     pointer: str
+    array: str
+    """The parameter that the pointers begin with, "" where that is not known."""
     mask: str | None
     bytes: int
     width: int
@@ -122,10 +125,31 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     if is_split:
         reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
-        number, op.name, (location.file, location.line) if location else None, facts.names[pointer],
+        number, op.name, (location.file, location.line) if location else None, facts.names[pointer], _array(pointer),
         facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
         axis, tuple(one.name for one in chain), hint,
     )  # fmt: skip
+
+
+def _array(pointer: SSAValue) -> str:
+    """The name of the kernel's parameter that `pointer` is computed from: through arithmetic, loops and changes of layout."""
+    while True:
+        owner = pointer.owner
+        if not isinstance(pointer, BlockArgument) and isinstance(owner, Operation):
+            # Of a loop the pointers begin with what it is given of their type.
+            before = next((one for one in owner.operands if not owner.regions or one.type == pointer.type), None)
+        elif not isinstance(pointer, BlockArgument):
+            return ""
+        elif isinstance(function := pointer.owner.parent_op(), FuncOp):
+            return name_of_argument(pointer)
+        else:
+            # What a loop carries is given last, as it is taken.
+            given = () if function is None else function.operands
+            from_last = len(pointer.owner.args) - pointer.index
+            before = given[-from_last] if from_last <= len(given) else None
+        if before is None:
+            return ""
+        pointer = before
 
 
 def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Claim | None, axis: int) -> tuple[str, str]:
@@ -192,32 +216,65 @@ MOST_OFFSETS = 8192
 
 def pattern_of(kept: KeptModule, number: int, launch: Launch) -> PatternJson:
     """Runs the program on the interpreter and watches one access. Raises `MinitritonError` where it is none, or does not run."""
-    op = kept.ops.get(number)
-    access = None if op is None else vectorized(op)
-    if op is None or access is None or not instance_of(access.pointer_of(op).type, TensorType):
-        raise MinitritonError(f"op {number} is not a load or store through a tensor of pointers")
+    found = patterns_of(kept, [number], launch)[number]
+    if isinstance(found, MinitritonError):
+        raise found
+    return found
+
+
+def patterns_of(kept: KeptModule, numbers: Iterable[int], launch: Launch) -> dict[int, PatternJson | MinitritonError]:
+    """The same of several accesses by one run; an error in place of what cannot be watched."""
+    watched = {number: _Watched.of(kept, number) for number in numbers}
     entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
     first = entry.regions[0].blocks[0].first_op
-    seen: list[tuple[int, np.ndarray, np.ndarray | None]] = []
+    by_op = {one.op: one for one in watched.values() if isinstance(one, _Watched)}
     count = 0
-    mask, pointer = access.mask_of(op), access.pointer_of(op)
-    mask_at = (
-        next((at for at, operand in enumerate(op.operands) if operand is mask), None) if mask is not None else None
-    )
-    pointer_at = next(at for at, operand in enumerate(op.operands) if operand is pointer)
 
-    def observe(one: Operation, operands: tuple[Any, ...], value: Any) -> Any:
+    def observe(op: Operation, operands: tuple[Any, ...], value: Any) -> Any:
         nonlocal count
-        count += one is first
-        if one is op and len(seen) < MOST_RUNS:
-            masked = None if mask_at is None else np.array(operands[mask_at])
-            seen.append((count - 1, np.array(operands[pointer_at]), masked))
+        count += op is first
+        found = by_op.get(op)
+        if found is not None and len(found.seen) < MOST_RUNS:
+            masked = None if found.mask_at is None else np.array(operands[found.mask_at])
+            found.seen.append((count - 1, np.array(operands[found.pointer_at]), masked))
         return value
 
-    outcome = launch.interpret(kept.module, observe)
-    if outcome.gap or (outcome.fault is not None and not seen):
-        raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
-    return _pattern(op, pointer, launch, seen)
+    outcome = launch.interpret(kept.module, observe) if by_op else None
+    return {
+        number: one if isinstance(one, MinitritonError) else one.pattern(launch, outcome)
+        for number, one in watched.items()
+    }
+
+
+@dataclass
+class _Watched:
+    """An access, and what it was seen to do: the program's number, addresses and mask of each run."""
+
+    op: Operation
+    pointer_at: int
+    mask_at: int | None
+    seen: list[tuple[int, np.ndarray, np.ndarray | None]] = field(
+        default_factory=list[tuple[int, np.ndarray, np.ndarray | None]]
+    )
+
+    @staticmethod
+    def of(kept: KeptModule, number: int) -> _Watched | MinitritonError:
+        op = kept.ops.get(number)
+        access = None if op is None else vectorized(op)
+        if op is None or access is None or not instance_of(access.pointer_of(op).type, TensorType):
+            return MinitritonError(f"op {number} is not a load or store through a tensor of pointers")
+        mask, pointer = access.mask_of(op), access.pointer_of(op)
+        indices = {id(operand): at for at, operand in reversed(list(enumerate(op.operands)))}
+        return _Watched(op, indices[id(pointer)], None if mask is None else indices[id(mask)])
+
+    def pattern(self, launch: Launch, outcome: Outcome | None) -> PatternJson | MinitritonError:
+        """What a page shows of it."""
+        if outcome is not None and (outcome.gap or (outcome.fault is not None and not self.seen)):
+            return MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
+        try:
+            return _pattern(self.op, self.op.operands[self.pointer_at], launch, self.seen)
+        except MinitritonError as error:
+            return error
 
 
 def _pattern(

@@ -173,16 +173,21 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
 
 
 def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> int:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     from minitriton.commands.output import progress
-    from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers
+    from minitriton.explorer.kept_answers import compile_with_answers, have_lessons, lessons_with_answers
     from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession
 
     check_writable(path)
     session = ExplorerSession()
-    with progress() as show:
+    with progress() as show, ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        making = None if have_lessons() else pool.submit(lessons_with_answers, session)
         compiles = [compile_with_answers(session, one, show) for one in asked]
-        lessons = lessons_with_answers(session, show)
+        show("the tour")
+        lessons = lessons_with_answers(session) if making is None else making.result()
         show("writing")
         write_output(path, file_page(compiles, lessons))
     passes = sum(len(one["steps"]) - 1 for one in compiles)

@@ -141,11 +141,11 @@ class Facts:
         if isinstance(value, BlockArgument):
             parent = value.owner.parent_op()
             if isinstance(parent, tt.FuncOp):
-                return f"argument {_name_of_argument(value)}"
+                return f"argument {name_of_argument(value)}"
         return origin_of(value)
 
 
-def _name_of_argument(value: BlockArgument) -> str:
+def name_of_argument(value: BlockArgument) -> str:
     """As the kernel calls it, which the argument's location tells."""
     named = value.location.desc.data if isinstance(value.location, NameLoc) else None
     return named or value.name_hint or str(value.index)

@@ -13,8 +13,10 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
 from minitriton.explorer.lessons.tour import SHORT_TOUR
@@ -22,15 +24,15 @@ from minitriton.explorer.packing import packed
 from minitriton.explorer.session import (
     ExplorerSession,
     buffers,
+    by_triton,
     check,
     compiled,
     inspect_compile,
     lessons,
-    pattern,
+    patterns,
     run,
     sass,
 )
-from minitriton.explorer.session import triton as by_triton
 from minitriton.explorer.wire import (
     CompileJson,
     Failure,
@@ -54,12 +56,9 @@ def deflated(value: object) -> str:
 
 def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], None] = lambda text: None) -> str:
     """The lessons, with the compiles of the tour, deflated. They are the same for every file, and cached between commands."""
-    cache, name = KernelCache(), "lessons.txt"
-    kernels = [path.read_text() for path in sorted(LESSON_KERNELS.glob("*.py"))]
-    key = hashlib.sha256(f"lessons {compiler_fingerprint()} {kernels}".encode()).hexdigest()
-    found = cache.load(key)
-    if found is not None and name in found:
-        return found[name].decode()
+    cache, key = KernelCache(), _key_of_lessons()
+    if have_lessons():
+        return (cache.load(key) or {})[_LESSONS].decode()
     found_lessons = lessons(session, {})
     found_lessons["tour"] = [walk.plain() for walk in SHORT_TOUR]
     compiles = [
@@ -73,8 +72,21 @@ def lessons_with_answers(session: ExplorerSession, progress: Callable[[str], Non
             progress(f"answers to the exercise {exercise.title!r}")
             plain["recorded"] = recorded(exercise, session)
     text = deflated({**found_lessons, "compiles": [packed(one) for one in compiles]})
-    cache.store(key, {name: text.encode()})
+    cache.store(key, {_LESSONS: text.encode()})
     return text
+
+
+_LESSONS = "lessons.txt"
+
+
+def have_lessons() -> bool:
+    """Whether they are cached."""
+    return _LESSONS in (KernelCache().load(_key_of_lessons()) or {})
+
+
+def _key_of_lessons() -> str:
+    kernels = [path.read_text() for path in sorted(LESSON_KERNELS.glob("*.py"))]
+    return hashlib.sha256(f"lessons {compiler_fingerprint()} {kernels}".encode()).hexdigest()
 
 
 def compile_with_answers(
@@ -89,6 +101,20 @@ def compile_with_answers(
     question: Question = {"asked": asked.plain()}
     progress("compiling")
     answer = compiled(session, question)
+    with ThreadPoolExecutor(1) as pool:
+        # Triton compiles in a process of its own, meanwhile.
+        program = session.opened(asked).program
+        compiling = pool.submit(_answered, lambda _s, _q: by_triton(program), session, question) if triton else None
+        kept = _kept(session, asked, progress)
+        if compiling is not None:
+            progress("compiling by Triton")
+            found = compiling.result()
+            kept["triton"] = deflated(packed(found) if "states" in found else found)
+    return {**answer, "kept": kept}
+
+
+def _kept(session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None]) -> KeptJson:
+    question: Question = {"asked": asked.plain()}
     inspections = _inspections(session, asked)
     progress("running")
     ran = _answered(run, session, question)
@@ -101,15 +127,10 @@ def compile_with_answers(
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
     tables = session.opened(asked).tables
-    kept: KeptJson = {
+    return {
         "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": verdicts, "patterns": patterns,
         "types": tables.types, "layouts": tables.layouts,
     }  # fmt: skip
-    if triton:
-        progress("compiling by Triton")
-        found = _answered(by_triton, session, question)
-        kept["triton"] = deflated(packed(found) if "states" in found else found)
-    return {**answer, "kept": kept}
 
 
 _T = TypeVar("_T")
@@ -143,15 +164,16 @@ def _patterns(
     session: ExplorerSession, asked: CompileRequest, inspections: dict[str, InspectionJson]
 ) -> dict[str, PatternJson | Failure]:
     """Those of the accesses of the last TTGIR."""
-    laid_out = [step for step, one in inspections.items() if one["accesses"]]
     found: dict[str, PatternJson | Failure] = {}
-    for step in laid_out[-1:]:
-        for op in inspections[step]["accesses"]:
-            answer = _answered(pattern, session, {"asked": asked.plain(), "step": int(step), "op": int(op)})
-            if "programs" in answer:
-                for one in answer["programs"]:
-                    one["offsets"], one["warps"] = one["offsets"][:_MOST_PATTERN], one["warps"][:_MOST_PATTERN]
-                most = max(1, 4 * _MOST_PATTERN // max(1, len(answer["programs"][0]["offsets"])))
-                answer["programs"] = answer["programs"][:most]
+    for step in [step for step, one in inspections.items() if one["accesses"]][-1:]:
+        ops = [int(op) for op in inspections[step]["accesses"]]
+        for op, answer in patterns(session, asked, int(step), ops).items():
+            if isinstance(answer, MinitritonError):
+                found[f"{step}:{op}"] = as_error(answer)
+                continue
+            for one in answer["programs"]:
+                one["offsets"], one["warps"] = one["offsets"][:_MOST_PATTERN], one["warps"][:_MOST_PATTERN]
+            most = max(1, 4 * _MOST_PATTERN // max(1, len(answer["programs"][0]["offsets"])))
+            answer["programs"] = answer["programs"][:most]
             found[f"{step}:{op}"] = answer
     return found

@@ -19,7 +19,7 @@ from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.output import progress
 from minitriton.dialects.locations import user_location
 from minitriton.errors import MinitritonError
-from minitriton.explorer.accesses import pattern_of
+from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program
@@ -228,21 +228,39 @@ def buffers(session: ExplorerSession, given: Question) -> BuffersJson:
 
 def pattern(session: ExplorerSession, given: Question) -> PatternJson:
     """Which elements one access of a step's state touches."""
-    opened = session.opened(asked_of(given), kept=True)
-    kept = opened.recording.steps[_step(opened, given)].after.kept
-    if kept is None:
-        raise MinitritonError("accesses are watched in TTIR and TTGIR")
-    number = given.get("op")
+    asked, number = asked_of(given), given.get("op")
     if not isinstance(number, int):
         raise MinitritonError(f"unknown op {number!r}")
-    found = pattern_of(kept, number, opened.program.launch())
-    location = user_location(kept.ops[number].location)
-    return {**found, "line": opened.tables.location((location.file, location.line) if location else None)}
+    found = patterns(session, asked, _step(session.opened(asked, kept=True), given), [number])[number]
+    if isinstance(found, MinitritonError):
+        raise found
+    return found
+
+
+def patterns(
+    session: ExplorerSession, asked: CompileRequest, step: int, numbers: Sequence[int]
+) -> dict[int, PatternJson | MinitritonError]:
+    """The same of several, by one run."""
+    opened = session.opened(asked, kept=True)
+    kept = opened.recording.steps[step].after.kept
+    if kept is None:
+        raise MinitritonError("accesses are watched in TTIR and TTGIR")
+    found = patterns_of(kept, numbers, opened.program.launch())
+    for number, one in found.items():
+        if not isinstance(one, MinitritonError):
+            location = user_location(kept.ops[number].location)
+            one["line"] = opened.tables.location((location.file, location.line) if location else None)
+    return found
 
 
 def triton(session: ExplorerSession, given: Question) -> CompileJson:
     """The same program through Triton's own passes."""
-    recording = triton_recording(open_program(asked_of(given)))
+    return by_triton(open_program(asked_of(given)))
+
+
+def by_triton(program: RequestedProgram) -> CompileJson:
+    """What Triton makes of an opened program."""
+    recording = triton_recording(program)
     return {**payload(recording), "label": recording.pipeline}
 
 

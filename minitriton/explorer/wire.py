@@ -333,6 +333,7 @@ class ExerciseJson(TypedDict):
     grade: int
     task: str
     hint: str
+    explains: str
     wants: str
     asked: Question
     pipeline: str | None

@@ -6,6 +6,7 @@ Nothing here knows of a cache, a device or a launch: `runtime.compiling` asks fo
 from __future__ import annotations
 
 import functools
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.llvm import FuncOp as LLVMFuncOp
 
 from minitriton import knobs
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dialects.facts.pass_attributes import OVERLAPS_LAUNCHES
+from minitriton.dialects.facts.pass_attributes import DESCRIBED_TILES, OVERLAPS_LAUNCHES
 from minitriton.dialects.locations import source_location
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
@@ -48,6 +49,9 @@ class _LoweringFacts(Hook):
     def before(self, step: Step, value: object) -> None:
         if Property.LLVM_DIALECT in step.establishes and isinstance(value, ModuleOp):
             self.metadata["tensordesc_meta"] = descriptor_metadata(value)
+            described = value.attributes.get(DESCRIBED_TILES)
+            if isinstance(described, StringAttr):
+                self.metadata["described_tiles"] = json.loads(described.data)
         if Property.LLVM_IR in step.establishes and isinstance(value, ModuleOp):
             self.metadata.update(_module_metadata(value))
 

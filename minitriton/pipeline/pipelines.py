@@ -50,7 +50,11 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
     dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.features.has_cp_async)}}}"
     hopper = _text(target.features.has_tma)
     limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
+    described = (
+        options.describe_tiles and options.num_stages > 1 and not options.num_warps % 4 and options.num_ctas == 1
+    )
     return [
+        *_on_hopper(target, *(["minitriton-describe-tiles"] if described else [])),
         convert,
         *limit,
         "minitriton-longest-programs-first",
@@ -90,6 +94,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "cse",
         "canonicalize",
         "minitriton-sink-widening-casts",
+        "minitriton-tile-loops",
         "minitriton-split-chains",
     ]
 

@@ -26,6 +26,7 @@ from minitriton.pipeline.request import Request, environment_switches, overrides
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
+from minitriton.runtime.launching.described_tiles import compile_by
 from minitriton.target import CompileOptions, GPUTarget, options_for
 from minitriton.target.backends import stages_of
 
@@ -54,6 +55,9 @@ def compile(
     what = str(src) if isinstance(src, (str, Path)) else f"kernel {getattr(src, 'name', src)!r}"
     with finished_before_forks():
         return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, location)
+
+
+compile_by(compile)
 
 
 def _compile_or_load(

@@ -51,6 +51,7 @@ from minitriton.runtime.launching.launch_hooks import (
 from minitriton.runtime.launching.loading import current_stream, passed_parts, resolve_grid
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CompileOptions, CUDAOptions, GPUTarget, options_for
+from minitriton.target.backends import backend
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -456,7 +457,7 @@ class JITFunction(JITCallable, KernelInterface):
     def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CompileOptions:
         """All options. Raises, with the line of the launch, for what is none."""
         try:
-            return options_for(target, **options)
+            return options_for(target, **{**backend(target.backend).load("options").LAUNCHED, **options})
         except MinitritonError as error:
             error.location = error.location or location_of_caller()
             error.message = f"kernel {self.__name__!r}: {error.message}"

@@ -134,6 +134,8 @@ class CompileOptions:
 
     TYPES: ClassVar[Mapping[str, OptionType]] = {}
     """What the options of a back end's own may be."""
+    LAUNCHED: ClassVar[Mapping[str, object]] = {}
+    """Options of a kernel that is compiled to be launched by minitriton, unless the program says otherwise."""
 
     num_warps: int = 4
     num_ctas: int = 1
@@ -232,6 +234,7 @@ class CUDAOptions(CompileOptions):
     """Compile options of one kernel for NVIDIA GPUs, named and defaulted as in Triton 3.6.0."""
 
     TYPES: ClassVar[Mapping[str, OptionType]] = {"warp_size": integer(WARP_SIZE, WARP_SIZE, WARP_SIZE)}
+    LAUNCHED: ClassVar[Mapping[str, object]] = {"describe_tiles": True}
 
     backend_name: str = "cuda"
     arch: str = "sm90"
@@ -240,3 +243,5 @@ class CUDAOptions(CompileOptions):
     ptx_options: str | None = None
     enable_reflect_ftz: bool = True
     launch_pdl: bool = False
+    describe_tiles: bool = False
+    """Loads tiles of dots by tensor maps that the launch makes (`minitriton-describe-tiles`)."""

@@ -134,6 +134,7 @@ OPTION_TYPES: dict[str, OptionType] = {
             "enable_reflect_ftz",
             "launch_cooperative_grid",
             "launch_pdl",
+            "describe_tiles",
             "debug",
             "sanitize_overflow",
         ),

@@ -74,6 +74,34 @@ def test_the_tour_is_walked_from_disk(page: Page) -> None:
     assert len(titles) == 6
 
 
+IN_SIGHT = """const [pane, text] = arguments, box = document.querySelector(`#${pane} .cm-scroller`).getBoundingClientRect();
+    return [...document.querySelectorAll(`#${pane} .cm-line`)].some((line) => {
+        const { top, bottom } = line.getBoundingClientRect();
+        return line.textContent.includes(text) && top >= box.top - 1 && bottom <= box.bottom + 1;
+    })"""
+SHOWN_BELOW = {"facts": ".card, .hint", "layout": "canvas", "access": "canvas", "costs": "#totals", "whatif": "section"}
+
+
+@pytest.mark.parametrize(("width", "names"), [(1280, ""), (1700, "column_sum matmul")])
+def test_each_stop_of_the_tour_shows_what_it_names(page: Page, width: int, names: str) -> None:
+    page.size(width, 860)
+    for walk in [one for one in SHORT_TOUR if not names or one.name in names.split()]:
+        page.press("6")
+        next(one for one in wait_for(lambda: page.all("#tour button")) if one.text == walk.title).click()
+        for at, stop in enumerate(walk.stops):
+            wait_for(lambda title=f"{at + 1}/{len(walk.stops)} {stop.title}.": page.text("#lesson b") == title)
+            for pane, text in (("after", stop.op), ("source", stop.line)):
+                seen = (pane, text)
+                wait_for(lambda seen=seen: not seen[1] or page.browser.execute_script(IN_SIGHT, *seen), 10)
+            wait_for(
+                lambda tab=stop.tab: page.all(f"#panel-{tab} {SHOWN_BELOW[tab].replace(', ', f', #panel-{tab} ')}"), 10
+            )
+            if stop.step:
+                assert page.text("#title").startswith(stop.step)
+            next(one for one in page.all("#lesson button") if one.text in ("next", "another kernel")).click()
+    page.size(1600, 900)
+
+
 def test_a_layout_of_gluon_is_drawn_at_the_line_that_writes_it(browser: Any, tmp_path: Path) -> None:
     kernel = Path(__file__).parents[1] / "gluon" / "tool_kernels.py"
     path = tmp_path / "transpose.html"

@@ -48,6 +48,30 @@ def test_the_first_view_of_a_kernel_on_windows_of_three_widths(page: Page, serve
             assert page.one(f"#{pane}").rect["width"] > width - 40
 
 
+def test_what_passes_put_in_is_found_and_a_line_goes_through_its_ops(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve(MATMUL))
+    for word, place, line in (
+        ("wgmma", "put in by convert-triton-gpu-to-llvm", "wgmma"),
+        ("swizzle", "put in by tritongpu-accelerate-matmul", "swizzling"),
+        ("local_barrier", "put in by insert-barriers", "ttg.local_barrier"),
+    ):
+        page.find_pass(word)
+        assert "Enter goes there" in page.text("#found")
+        page.one("#filter").send_keys("\n")
+        wait_for(lambda where=place: where in page.text("#found"))
+        wait_for(lambda text=line: any(text in one for one in page.lines("after", "hovered")))
+    page.find_pass("")
+    page.choose("tritongpu-pipeline")
+    page.click_line("source", "total = tl.dot")
+    wait_for(lambda: any("warp_group_dot" in line for line in page.lines("after", "hovered")))
+    assert page.text("#place").startswith("line 32 · 1 of ")
+    page.press(".")
+    wait_for(lambda: page.text("#place").startswith("line 32 · 2 of "))
+    page.press("3")
+    wait_for(lambda: "a_ptr read, line 32" in page.text("#panel-access"), 30)
+    assert "program 0, 0, 0" in page.text("#access-legend") and "program 1, 0, 0" in page.text("#access-legend")
+
+
 def test_what_differs_from_the_default_is_said_and_undone(page: Page, serve: Servers) -> None:  # noqa: F811
     page.open(serve("running_sums", "--skip", "tritongpu-coalesce", "--option", "num_warps=8"))
     assert "2 changes: tritongpu-coalesce left out" in page.text("#differs").replace("\n", " ")

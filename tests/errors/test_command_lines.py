@@ -111,7 +111,9 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
         cli.main(["--version"])
     assert exit.value.code == 0
-    assert re.fullmatch(r"minitriton \d\S*, compatible with Triton 3\.6\.0\n", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert re.match(r"minitriton \d\S*, compatible with Triton 3\.6\.0\n", said)
+    assert re.search(r"^llvmlite \d", said, re.MULTILINE) and "Python 3" in said
 
 
 def test_a_tree_that_is_only_on_the_path_runs(
@@ -239,5 +241,5 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path, fails: Callable[..
 def test_a_file_that_run_does_not_take_is_told_from_a_name_of_the_corpus(
     tmp_path: Path, fails: Callable[..., str]
 ) -> None:
-    path = written(tmp_path, "k.ptx", ".version 8.7")
-    fails(cli.main, ["run", path], "k.ptx' cannot be run", "help: ", "minitriton check")
+    path = written(tmp_path, "k.txt", "not a kernel")
+    fails(cli.main, ["run", path], "k.txt' cannot be run", "help: ", ".llir or .ptx file")

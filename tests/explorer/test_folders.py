@@ -42,6 +42,7 @@ def test_a_folder_without_kernels_is_an_error(tmp_path: Path) -> None:
 def no_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are the same on every page, and take long; tests/browser walks through them."""
     monkeypatch.setattr(kept_answers, "lessons_with_answers", lambda *_: "")
+    monkeypatch.setattr(kept_answers, "have_lessons", lambda: True)
 
 
 def test_kernels_of_a_folder_stand_side_by_side_on_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

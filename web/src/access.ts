@@ -1,10 +1,13 @@
 // Which elements of an array a load or store touches, by program and warp.
 import { Trouble } from "./answers";
 import { make } from "./dom";
-import type { Inspection, Pattern } from "./payload";
+import type { Access, Inspection, Pattern } from "./payload";
 import type { Session } from "./session";
 
 const MOST_CELLS = 1 << 15;
+const MOST_NAMED = 8;
+
+const colourOf = (number: number, isAgain: boolean): string => `hsl(${(number * 137.5) % 360} 65% ${isAgain ? 40 : 60}%)`;
 
 export class AccessTab {
   private by: "warp" | "program" = "program";
@@ -32,9 +35,10 @@ export class AccessTab {
       this.into.replaceChildren(make("p.hint", {}, "This kernel reaches memory through no tensor of pointers."));
       return;
     }
-    const choices = make("p.choices", {}, ...all.map(([op, one]) => {
+    const choices = make("p.choices", {}, ...all.map(([op, one], at) => {
       const line = (one as typeof one & { line?: [number, number] | null }).line;
-      const made = make("button", { type: "button", "aria-pressed": String(op === chosen) }, `${one.name}${line ? `, line ${line[1]}` : ""}`);
+      const alike = all.slice(0, at).filter(([, other]) => titleOf(other) === titleOf(one)).length;
+      const made = make("button", { type: "button", "aria-pressed": String(op === chosen), title: `${one.name} by ${one.pointer}, ${one.width * one.bytes} bytes at a time` }, `${titleOf(one)}${alike ? `, again (${alike + 1})` : ""}`);
       made.addEventListener("click", () => this.session.choose({ op: Number(op), place: line ? { file: line[0], line: line[1] } : null, value: null }));
       return made;
     }));
@@ -68,7 +72,10 @@ export class AccessTab {
     const canvas = document.createElement("canvas");
     const columns = widthOf(pattern);
     const touched = new Map<number, { program: number; warp: number; times: number }>();
-    pattern.programs.forEach((one, program) => {
+    // A program's runs of the op, in a loop, have one colour.
+    const programs = [...new Map(pattern.programs.map((one) => [one.program.join(", "), one])).keys()];
+    pattern.programs.forEach((one) => {
+      const program = programs.indexOf(one.program.join(", "));
       one.offsets.forEach((offset, at) => {
         if (offset === null) return;
         const before = touched.get(offset);
@@ -83,12 +90,19 @@ export class AccessTab {
     canvas.height = rows * size;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `elements of ${pattern.array} that ${pattern.name} touches`);
+    const legend = make("p.choices", { id: "access-legend" });
     const paint = (): void => {
+      const count = this.by === "warp" ? 1 + Math.max(0, ...[...touched.values()].map((one) => one.warp)) : programs.length;
+      legend.replaceChildren(...Array.from({ length: Math.min(count, MOST_NAMED) }, (_, at) => {
+        const swatch = make("i.swatch");
+        swatch.style.background = colourOf(at, false);
+        return make("span", {}, swatch, ` ${this.by} ${this.by === "warp" ? at : programs[at]!}`);
+      }), ...(count > MOST_NAMED ? [`and ${count - MOST_NAMED} more`] : []), "darker: touched more than once; grey: not touched");
       const pen = canvas.getContext("2d")!;
       pen.clearRect(0, 0, canvas.width, canvas.height);
       for (let at = 0; at < last; at++) {
         const one = touched.get(at);
-        pen.fillStyle = one ? `hsl(${((this.by === "warp" ? one.warp : one.program) * 137.5) % 360} 65% ${one.times > 1 ? 40 : 60}%)` : "#8882";
+        pen.fillStyle = one ? colourOf(this.by === "warp" ? one.warp : one.program, one.times > 1) : "#8882";
         pen.fillRect((at % columns) * size, Math.floor(at / columns) * size, size - (size > 3 ? 1 : 0), size - (size > 3 ? 1 : 0));
       }
     };
@@ -96,7 +110,7 @@ export class AccessTab {
     canvas.addEventListener("mousemove", (event) => {
       const at = Math.floor(event.offsetY / size) * columns + Math.floor(event.offsetX / size);
       const one = touched.get(at);
-      cell.textContent = one ? `${pattern.array}[${at}]: program ${pattern.programs[one.program]?.program.join(", ") ?? ""}, warp ${one.warp}${one.times > 1 ? `, ${one.times} times` : ""}` : `${pattern.array}[${at}]: not touched`;
+      cell.textContent = one ? `${pattern.array}[${at}]: program ${programs[one.program] ?? ""}, warp ${one.warp}${one.times > 1 ? `, ${one.times} times` : ""}` : `${pattern.array}[${at}]: not touched`;
     });
     const choices = make("p.choices", {}, "colour by ");
     for (const by of ["program", "warp"] as const) {
@@ -108,9 +122,16 @@ export class AccessTab {
       });
       choices.append(made);
     }
-    const text = `${touched.size} elements of ${pattern.bytes} bytes touched by ${pattern.programs.length} runs of the op; rows of ${columns} elements`;
-    return make("section.card.wide", { id: "pattern" }, make("h4", {}, `${pattern.name} of ${pattern.array}`), make("p", {}, text), choices, cell, make("div.picture", {}, canvas));
+    const text = `${touched.size} elements of ${pattern.bytes} bytes touched by ${programs.length} programs, in ${pattern.programs.length} runs of the op; rows of ${columns} elements`;
+    return make("section.card.wide", { id: "pattern" }, make("h4", {}, `${pattern.name} of ${pattern.array}`), make("p", {}, text), choices, legend, cell, make("div.picture", {}, canvas));
   }
+}
+
+/** "a_ptr read, line 32": which access it is, in words. */
+function titleOf(one: Access): string {
+  const does = one.name.includes("store") ? "written" : one.name.includes("async") ? "copied to shared memory" : "read";
+  const { line } = one as Access & { line?: [number, number] | null };
+  return `${one.array || one.pointer} ${does}${line ? `, line ${line[1]}` : ""}`;
 }
 
 /** Elements a row: the stride of the access's second axis where it has one, else 64. */

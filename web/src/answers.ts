@@ -79,6 +79,8 @@ export interface Exercise {
   grade: number;
   task: string;
   hint: string;
+  /** Why the answer works. */
+  explains: string;
   wants: string;
   asked: CompileRequest;
   /** A pipeline that is refused, to be mended. */

@@ -15,9 +15,9 @@ export class CostsTab {
   ) {}
 
   async show(): Promise<void> {
-    const { compile, answers, compiles, view } = this.session;
+    const { compile, answers, base: first } = this.session;
     this.into.replaceChildren(make("p.hint", { role: "status" }, "running on the emulator…"));
-    const against = view.compile > 0 ? compiles[0] : undefined;
+    const against = compile === first || compile.asked?.source !== first.asked?.source ? undefined : first;
     const [run, base, sass, buffers] = await Promise.all([
       settle(answers.run(compile, against)),
       settle(against ? answers.run(against) : Promise.resolve(null)),

@@ -78,7 +78,7 @@ const SERVICES: Record<string, string> = { compile: "compiling", run: "running o
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
-  const passes = new PassList(session, session.answers.live ? (change, step) => void whatIf.editPass(change, step) : null);
+  const passes = new PassList(session, session.answers.live ? (change, step) => void whatIf.editPass(change, step) : null, (hit) => sides.find(hit));
   const sides = new Sides(session, extraStates(session), trouble);
   let heat: HeatMaps | null = null;
   const facts = new FactsTab(session, Inspector.panel("facts"), () => session.choose({ tab: "layout" }));
@@ -89,7 +89,7 @@ function build(session: Session): void {
     sides.showHeat(maps.sources, maps.ptx);
     legend();
   });
-  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf);
+  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf, (line) => sides.reveal(line));
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,
@@ -141,6 +141,7 @@ function build(session: Session): void {
     if (isOther) {
       heat = null;
       passes.showVerdicts([]);
+      passes.find(true);
       learned = learnFacts(session);
       checkSoon();
     }
@@ -201,7 +202,7 @@ function build(session: Session): void {
       j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
       "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
-      "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+      ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
       ...Object.fromEntries([..."123456"].map((key, at) => [key, () => inspector.select(at)])),
     };

@@ -11,12 +11,14 @@ export class LearnTab {
   private walk: { walk: Walk; stop: number } | null = null;
   private exercise: Exercise | null = null;
   private begunAt = 0;
-  private solved = new Set<string>();
+  private readonly solved = new Set<string>(remembered());
 
   constructor(
     private readonly session: Session,
     private readonly into: HTMLElement,
     private readonly whatIf: WhatIfTab,
+    /** Brings a line of the state at the right into sight. */
+    private readonly reveal: (line: number) => void,
   ) {}
 
   async show(): Promise<void> {
@@ -77,6 +79,7 @@ export class LearnTab {
       compile, step: Math.max(0, step), tab: stop.tab, op: row === undefined ? 0 : (state.op[row] ?? 0),
       value: value === null ? null : `%${value}`, place: place ?? (row === undefined ? null : placeOf(state, row)),
     });
+    if (row !== undefined) this.reveal(row);
     this.banner();
   }
 
@@ -157,9 +160,8 @@ export class LearnTab {
     const said = make("div", { id: "graded", role: "status" });
     const choices = (exercise.recorded ?? []).map((one) => {
       const made = button(one.title, "as checked on the emulator when this file was written", () => {
-        if (one.ok) this.solved.add(exercise.name);
         for (const other of choices) other.setAttribute("aria-pressed", String(other === made));
-        this.showSaid(said, one);
+        this.showSaid(said, one, exercise);
       });
       made.dataset.answer = one.title;
       made.setAttribute("aria-pressed", "false");
@@ -179,8 +181,21 @@ export class LearnTab {
     );
   }
 
-  private showSaid(into: HTMLElement, found: { ok: boolean; said: readonly string[] }): void {
-    into.replaceChildren(...found.said.map((line) => make(`p.${line.startsWith("✓") ? "holds" : "failed"}`, {}, line)), ...(found.ok ? [make("b", {}, "Solved.")] : []));
+  private showSaid(into: HTMLElement, found: { ok: boolean; said: readonly string[] }, exercise: Exercise): void {
+    into.replaceChildren(...found.said.map((line) => make(`p.${line.startsWith("✓") ? "holds" : "failed"}`, {}, line)), ...(found.ok ? this.afterSolved(exercise) : []));
+  }
+
+  /** Why the answer works, and what to do next; the browser remembers what was solved. */
+  private afterSolved(exercise: Exercise): HTMLElement[] {
+    this.solved.add(exercise.name);
+    try {
+      localStorage.setItem(SOLVED, JSON.stringify([...this.solved]));
+    } catch {
+      // A browser that keeps nothing: it is remembered as long as the page is open.
+    }
+    const all = this.lessons?.exercises ?? [];
+    const next = [...all.slice(all.indexOf(exercise) + 1), ...all].find((one) => !this.solved.has(one.name));
+    return [make("p", { id: "explains" }, make("b", {}, "Solved. "), ...withCode(exercise.explains)), ...(next ? [make("p.choices", {}, button(`Next: ${next.title}`, next.task, () => void this.begin(next)))] : [])];
   }
 
   private async check(exercise: Exercise, text: string, said: HTMLElement): Promise<void> {
@@ -191,8 +206,7 @@ export class LearnTab {
     const asked = isAnswer ? askedOf(compile) : exercise.asked;
     try {
       const found = await this.session.answers.exercise(exercise.name, asked, text);
-      if (found.ok) this.solved.add(exercise.name);
-      this.showSaid(said, found);
+      this.showSaid(said, found, exercise);
     } catch (error) {
       said.textContent = error instanceof Trouble ? error.problem.text : String(error);
     }
@@ -200,6 +214,16 @@ export class LearnTab {
 
   private say(error: unknown): void {
     this.into.replaceChildren(make("pre", {}, error instanceof Trouble ? error.problem.text : String(error)), button("back", "the list", () => this.end()));
+  }
+}
+
+const SOLVED = "minitriton-solved";
+
+function remembered(): string[] {
+  try {
+    return JSON.parse(localStorage.getItem(SOLVED) ?? "[]") as string[];
+  } catch {
+    return [];
   }
 }
 

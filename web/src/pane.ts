@@ -157,6 +157,19 @@ export class Pane {
     if (at >= 0) this.change({ scroll: { at, y: "center" } });
   }
 
+  /** Brings a line (by its own number) into the middle, marked for a moment. */
+  reveal(number: number): void {
+    const at = this.byNumber.get(number);
+    if (at === undefined) return;
+    this.marks = { ...this.marks, hovered: new Set([at]) };
+    this.change({ marks: true, scroll: { at, y: "center" } });
+  }
+
+  /** Whether a line (by its own number) is among those shown. */
+  has(number: number): boolean {
+    return this.byNumber.has(number);
+  }
+
   /** Brings a line (by its own number) to the top. */
   scrollTo(number: number): void {
     const at = this.byNumber.get(number);

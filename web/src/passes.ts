@@ -1,5 +1,6 @@
 // The list of passes: time, lines that changed, verdict; found by name, those that changed nothing folded away.
 import { element, make } from "./dom";
+import { changedLines, type Hit } from "./finding";
 import type { Session } from "./session";
 import type { Step, Verdict } from "./payload";
 
@@ -12,18 +13,57 @@ export class PassList {
   private readonly filter = element("filter") as HTMLInputElement;
   private readonly unchanged = element("unchanged") as HTMLInputElement;
   private verdicts: (Verdict | null)[] = [];
+  /** What was found: passes, and lines of theirs. */
+  private hits: (Hit | { step: number })[] = [];
+  private lines: Hit[] = [];
+  private wanted = "";
+  private at = -1;
   /** What the list was made from. */
-  private listed: { steps: Step[] | null; verdicts: (Verdict | null)[]; seen: number[] } = { steps: null, verdicts: [], seen: [] };
+  private listed: { steps: Step[] | null; verdicts: (Verdict | null)[]; seen: number[]; lines: Hit[] } = { steps: null, verdicts: [], seen: [], lines: [] };
 
   constructor(
     private readonly session: Session,
     private readonly onEdit: ((change: "skip" | "up" | "down", step: number) => void) | null,
+    private readonly onFound: (hit: Hit) => void,
   ) {
-    this.filter.addEventListener("input", () => this.show());
+    for (const kind of ["input", "change"]) this.filter.addEventListener(kind, () => this.find());
     this.filter.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" || event.key === "Enter") this.filter.blur();
+      if (event.key === "Escape") this.filter.blur();
+      if (event.key === "Enter") this.goOn(event.shiftKey ? -1 : 1);
     });
     this.unchanged.addEventListener("change", () => this.show());
+  }
+
+  /** Looks for what was typed: in lines that passes put in or took out, in their names, and where no line has it in their documentation. */
+  find(isOther = false): void {
+    const wanted = this.filter.value.trim().toLowerCase();
+    if (wanted === this.wanted && !isOther) return;
+    this.wanted = wanted;
+    const { compile } = this.session;
+    const lines = wanted.length < 2 ? [] : changedLines(compile, stem(wanted));
+    const passes = (has: (one: Step) => string): number[] => compile.steps.flatMap((one, at) => (wanted && has(one).toLowerCase().includes(wanted) ? [at] : []));
+    const named = passes((one) => one.text);
+    this.lines = lines;
+    this.hits = [...lines, ...named.map((step) => ({ step })), ...(lines.length ? [] : passes((one) => one.doc).filter((at) => !named.includes(at)).map((step) => ({ step })))];
+    this.at = -1;
+    this.sayFound();
+    this.show();
+  }
+
+  /** The next place that was found, after the last one the first again. */
+  private goOn(by: 1 | -1): void {
+    const hit = this.hits[(this.at = (this.at + by + this.hits.length) % Math.max(1, this.hits.length))];
+    if (!hit) return;
+    if ("line" in hit) this.onFound(hit);
+    else this.session.choose({ step: hit.step });
+    this.sayFound();
+  }
+
+  private sayFound(): void {
+    const count = this.hits.length;
+    const hit = this.hits[this.at];
+    const what = hit && "line" in hit ? (hit.side === "right" ? "put in by" : "taken out by") : "pass";
+    element("found").textContent = !this.filter.value.trim() ? "" : !count ? "nothing found" : hit ? `${this.at + 1} of ${count}: ${what} ${this.session.compile.steps[hit.step]!.name}` : `${count} found: Enter goes there`;
   }
 
   showVerdicts(verdicts: (Verdict | null)[]): void {
@@ -41,11 +81,11 @@ export class PassList {
     const { compile, view } = this.session;
     const seen = compile.steps.flatMap((one, at) => {
       const isSeen = one.changed || one.edit || one.error !== null || this.unchanged.checked || at === view.step || this.verdicts[at]?.ok === false;
-      return isSeen && `${one.text} ${one.doc}`.toLowerCase().includes(wanted) ? [at] : [];
+      return isSeen && (wanted === "" || this.hits.some((hit) => hit.step === at)) ? [at] : [];
     });
-    const { steps, verdicts, seen: before } = this.listed;
-    if (steps !== compile.steps || verdicts !== this.verdicts || before.join() !== seen.join()) {
-      this.listed = { steps: compile.steps, verdicts: this.verdicts, seen };
+    const { steps, verdicts, seen: before, lines } = this.listed;
+    if (steps !== compile.steps || verdicts !== this.verdicts || lines !== this.lines || before.join() !== seen.join()) {
+      this.listed = { steps: compile.steps, verdicts: this.verdicts, seen, lines: this.lines };
       this.list.replaceChildren(...this.rows(seen));
     }
     for (const item of this.items) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
@@ -94,6 +134,16 @@ export class PassList {
       return count ? [make(`span.k-${kind}`, {}, `${mark}${count}`)] : [];
     });
     if (one.changed && at && ops[0] && ops[1] && ops[0] !== ops[1]) counts.push(make("span.ops", {}, `${ops[0]} → ${ops[1]} ops`));
+    const found = this.lines.filter((hit) => hit.step === at);
+    if (found.length) {
+      const [put, taken] = [found.filter((hit) => hit.side === "right").length, found.filter((hit) => hit.side === "left").length];
+      const made = make("button.link", { type: "button", title: "lines with it that this pass put in and took out" }, `${put ? `+${put}` : ""}${put && taken ? " " : ""}${taken ? `−${taken}` : ""} ${this.filter.value.trim()}`);
+      made.addEventListener("click", (event) => {
+        event.stopPropagation();
+        this.onFound(found[0]!);
+      });
+      counts.push(made);
+    }
     const verdict = this.verdicts[at];
     const item = make(
       `li.${one.changed || one.edit ? "step" : "idle"}${one.error === null && verdict?.ok !== false ? "" : ".failed"}`,
@@ -129,4 +179,9 @@ export class PassList {
 function sign(verdict: Verdict): string {
   if (!verdict.ok) return "✗";
   return verdict.verdict === "unchanged" ? "·" : verdict.verdict === "not run" ? "?" : "✓";
+}
+
+/** A word without its ending: "swizzle" is in `swizzlingByteWidth`, too. */
+function stem(word: string): string {
+  return word.length > 5 ? word.replace(/(ing|ed|es|e|s)$/, "") : word;
 }

@@ -179,6 +179,8 @@ export interface Access {
   op: number;
   name: string;
   pointer: string;
+  /** The parameter that the pointers begin with. */
+  array: string;
   mask: string | null;
   bytes: number;
   width: number;

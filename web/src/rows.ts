@@ -4,6 +4,9 @@ import type { Row, State } from "./payload";
 
 const CONTEXT = 3;
 
+/** Lines of the state after that are shown though they are alike, with others around them; null: all are. */
+export type Fold = ReadonlySet<number> | null;
+
 const LEAST_IN_COMMON = 0.1;
 
 /** Whether the two sides have enough in common to stand line by line: a step to another representation has not. */
@@ -12,7 +15,7 @@ export function areAlike(rows: readonly Row[]): boolean {
   return common > LEAST_IN_COMMON * rows.length;
 }
 
-export function sideBySide(all: readonly Row[], before: State, after: State, fold: boolean): [Shown[], Shown[]] {
+export function sideBySide(all: readonly Row[], before: State, after: State, fold: Fold): [Shown[], Shown[]] {
   const left: Shown[] = [];
   const right: Shown[] = [];
   for (const [rows, folded] of runs(all, fold)) {
@@ -30,7 +33,7 @@ export function sideBySide(all: readonly Row[], before: State, after: State, fol
 }
 
 /** Both sides in one column: what was removed over what came for it. Lines of the state before have negative numbers. */
-export function inOneColumn(all: readonly Row[], before: State, after: State, fold: boolean): Shown[] {
+export function inOneColumn(all: readonly Row[], before: State, after: State, fold: Fold): Shown[] {
   return runs(all, fold).flatMap(([rows, folded]): Shown[] =>
     folded ? [foldOf(rows)] : rows.flatMap(([kind, a, b]) => [
       // What moved is shown where it is now.
@@ -56,10 +59,10 @@ function lineOf(state: State, at: number | null, kind: string): Shown {
 }
 
 /** Runs of rows, those to be folded, and those to be shown. */
-function runs(rows: readonly Row[], fold: boolean): [Row[], boolean][] {
-  const near = rows.map(() => !fold);
-  rows.forEach(([kind], at) => {
-    if (kind === "same") return;
+function runs(rows: readonly Row[], fold: Fold): [Row[], boolean][] {
+  const near = rows.map(() => fold === null);
+  rows.forEach(([kind, , right], at) => {
+    if (kind === "same" && !fold?.has(right ?? -1)) return;
     for (let k = Math.max(0, at - CONTEXT); k <= Math.min(rows.length - 1, at + CONTEXT); k++) near[k] = true;
   });
   const found: [Row[], boolean][] = [];

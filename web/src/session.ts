@@ -82,6 +82,12 @@ export class Session {
     return this.compiles[this.view.compile]!;
   }
 
+  /** The first compile of the program that is shown: what its changes are compared with. */
+  get base(): Compile {
+    const { asked } = this.compile;
+    return this.compiles.find((one) => one.asked !== undefined && asked !== undefined && one.asked.source === asked.source && one.label?.startsWith("change ") !== true) ?? this.compiles[0]!;
+  }
+
   compileOf(shown: Shown): Compile {
     return this.compiles[shown.compile]!;
   }

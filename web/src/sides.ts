@@ -1,5 +1,6 @@
 // The source and two states side by side; what is clicked or pointed at is marked in all three.
-import { element, make } from "./dom";
+import { button, element, make } from "./dom";
+import { byCost, type Hit } from "./finding";
 import { compare } from "./difference";
 import { assemblyColours, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
@@ -15,6 +16,13 @@ export class Sides {
   private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
   private aligned = true;
   private isOne = false;
+  /** When a line at the right was brought into sight for the last time. */
+  private revealed = -Infinity;
+  /** Lines of the state at the right that the chosen line of the source made, the most expensive first, and which is in sight. */
+  private matches: number[] = [];
+  private match = 0;
+  /** Instructions that warps executed, by line of the PTX. */
+  private executed: ReadonlyMap<number, number> = new Map();
   /** Where the line that is being chosen was clicked: that pane stays where it is. */
   private clicked: "source" | "left" | "right" | null = null;
   private shownFile = "";
@@ -38,8 +46,10 @@ export class Sides {
       this.mark();
     });
     this.file.addEventListener("change", () => this.showFile(Number(this.file.value)));
-    keepTogether(this.panes.left.scroller, this.panes.right.scroller, () => this.aligned);
-    keepTogether(this.panes.right.scroller, this.panes.left.scroller, () => this.aligned);
+    const { left, right } = this.panes;
+    keepTogether(right.scroller, left.scroller, () => this.aligned);
+    // While the right one goes to a line, the left one, which has just got another text, follows.
+    keepTogether(left.scroller, right.scroller, () => this.aligned && performance.now() > this.revealed + SETTLING);
     for (const side of ["left", "right"] as const) this.selects[side].addEventListener("change", () => void this.chosen(side));
     this.source.wrap(true);
     const columns = element("columns") as HTMLInputElement;
@@ -78,15 +88,16 @@ export class Sides {
     return !this.isWaiting;
   }
 
-  /** Shows both sides, and the files of the compile at the right. */
-  showSides(): void {
+  /** Shows both sides, and the files of the compile at the right; of what is folded, the lines `unfolded` of the state at the right. */
+  showSides(unfolded: readonly number[] = []): void {
+    const fold = this.fold.checked ? new Set(unfolded) : null;
     const { left, right } = this.session.view;
     this.isWaiting = [left, right].some((one) => isToCome(this.session.compileOf(one), one.state));
     const [from, to] = [this.session.stateOf(left), this.session.stateOf(right)];
     const rows = this.isWaiting ? null : this.rows(left, right);
     this.aligned = rows === null || rows.length === 0 || areAlike(rows);
     if (this.aligned && rows !== null && rows.length > 0) {
-      const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, this.fold.checked)] : sideBySide(rows, from, to, this.fold.checked);
+      const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, fold)] : sideBySide(rows, from, to, fold);
       this.panes.left.show(a);
       this.panes.right.show(b);
       this.panes.right.scrollToFirstChange();
@@ -160,11 +171,60 @@ export class Sides {
     this.source.scrollTo(definedAt(compile, index) - 1);
   }
 
+  /** Goes to a line that a pass put in or took out. */
+  find({ step, side, line }: Hit): void {
+    const { state } = this.session.aroundStep(this.session.view.compile, step)[side];
+    const { op, place } = this.session.lineOf({ compile: this.session.view.compile, state }, line);
+    this.clicked = side;
+    this.session.choose({ step, op, place, value: null });
+    const isOld = this.isOne && side === "left";
+    this.panes[this.isOne ? "right" : side].reveal(isOld ? oldNumber(line) : line);
+  }
+
+  /** Brings a line of the state at the right into sight. */
+  reveal(line: number): void {
+    this.unfold(line);
+    this.revealed = performance.now();
+    this.panes.right.reveal(line);
+    this.match = Math.max(0, this.matches.indexOf(line));
+    this.sayPlace();
+  }
+
+  private unfold(line: number): void {
+    if (line >= 0 && !this.panes.right.has(line)) this.showSides([line]);
+  }
+
+  /** Goes to another op of the chosen line of the source, the next less expensive one. */
+  nextMatch(by: 1 | -1): void {
+    if (!this.matches.length) return;
+    this.match = (this.match + by + this.matches.length) % this.matches.length;
+    this.reveal(this.matches[this.match]!);
+  }
+
+  private sayPlace(): void {
+    const { compile, view: { place } } = this.session;
+    const text = element("place");
+    text.replaceChildren(place ? `line ${place.line}` : "click a line to follow it");
+    if (place && this.matches.length > 1) {
+      text.append(` · ${this.match + 1} of ${this.matches.length} `, this.step("‹", "a more expensive one (,)", -1), this.step("›", "the next most expensive one (.)", 1));
+    }
+    text.title = place ? (compile.files[place.file] ?? "") : "";
+  }
+
+  private step(text: string, title: string, by: 1 | -1): HTMLElement {
+    return button(text, title, () => this.nextMatch(by));
+  }
+
   /** Marks the chosen place and value everywhere. */
   mark(): void {
     const { place, value, op, compile } = this.session.view;
     const clicked = this.clicked;
     this.clicked = null;
+    const right = this.session.view.right;
+    const state = this.session.stateOf(right);
+    this.matches = byCost(state, this.linesAt(right, place, this.session.compile), (line) => this.executed.get(state.number?.[line] ?? -1) ?? 0);
+    this.match = 0;
+    if (clicked !== "left" && clicked !== "right") this.unfold(op && right.compile === compile ? state.op.indexOf(op) : this.matches[0] ?? -1);
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const scrolls = clicked !== side && (!this.aligned || (side === "right" && clicked === null) || clicked === "source");
@@ -174,8 +234,8 @@ export class Sides {
     }
     if (place && String(place.file) !== this.file.value) this.showFile(place.file);
     this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, clicked !== "source");
-    element("place").textContent = place ? `line ${place.line}` : "click a line to follow it";
-    element("place").title = place ? (this.session.compile.files[place.file] ?? "") : "";
+    if (clicked === "source" && this.matches.length) this.panes.right.reveal(this.matches[0]!);
+    this.sayPlace();
   }
 
   private hover(place: Place | null, from: Compile): void {
@@ -212,6 +272,7 @@ export class Sides {
 
   /** Counts next to the lines of the source, and of a state that has the numbers of its lines. */
   showHeat(sources: ReadonlyMap<string, Heat>, ptx: ReadonlyMap<number, Heat>): void {
+    this.executed = new Map([...ptx].map(([line, heat]) => [line, heat.part]));
     const file = this.file.value;
     this.source.showHeat(new Map([...sources].flatMap(([key, heat]) => (key.startsWith(`${file}:`) ? [[Number(key.split(":")[1]) - 1, heat] as const] : []))));
     for (const side of ["left", "right"] as const) {
@@ -268,6 +329,8 @@ function definedAt(compile: Compile, index: number): number {
   const lines = first?.line.filter((_, at) => first.file[at] === index) ?? [];
   return lines.length ? Math.min(...lines) : 1;
 }
+
+const SETTLING = 300;
 
 /** The width of the window up to which both states share a column. */
 const NARROW = 1400;

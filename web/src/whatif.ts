@@ -189,7 +189,7 @@ export class WhatIfTab {
       const base = this.session.compile;
       const near = step ?? this.session.view.step;
       const made = await this.session.answers.compileLooking(asked, { text: looked ?? base.steps[near]!.text, near });
-      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked, askedOf(this.session.compiles[0]!)).join("; ") || "none"}`;
+      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked, askedOf(this.session.base)).join("; ") || "none"}`;
       const at = this.session.add(made, (error) => this.say(error instanceof Trouble ? error.problem.text : String(error), true));
       const wanted = base.steps[near];
       const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= near - 2);
@@ -229,7 +229,7 @@ export class WhatIfTab {
   private showChanges(): void {
     const { compiles, view } = this.session;
     const shown = this.session.compile;
-    const base = compiles[0]!;
+    const { base } = this.session;
     const levels = [...new Set(base.states.map((one) => one.level))];
     const rows = levels.map((level) => {
       const [then, now] = [base, shown].map((one) => one.states.filter((state) => state.level === level).at(-1));
@@ -266,8 +266,9 @@ export class WhatIfTab {
   private nextTo(level: string): void {
     const { compiles, view } = this.session;
     const last = (compile: number): number => compiles[compile]!.states.map((one) => one.level).lastIndexOf(level);
-    if (last(0) < 0 || last(view.compile) < 0) return;
-    this.session.choose({ left: { compile: 0, state: last(0) }, right: { compile: view.compile, state: last(view.compile) } });
+    const first = compiles.indexOf(this.session.base);
+    if (last(first) < 0 || last(view.compile) < 0) return;
+    this.session.choose({ left: { compile: first, state: last(first) }, right: { compile: view.compile, state: last(view.compile) } });
   }
 }
 

@@ -25,6 +25,7 @@ SCRATCH_LIMIT = "allocation.scratch_limit"
 SEPARATE = "allocation.separate"
 ENDS_AFTER_LOOP = "minitriton.ends_after_loop"
 ISSUED_BY_WARPS = "ttg.issued-by-warps"
+DESCRIBED_TILES = "minitriton.described_tiles"
 APART_UNTIL_WAIT = "ttg.apart-until-wait"
 
 IN_L1 = "l1_"
@@ -87,6 +88,10 @@ PASS_ATTRIBUTES = {
     ENDS_AFTER_LOOP: PassAttribute(
         (scf.ForOp,), UnitAttr, ("minitriton-overlap-dots",), "passes.pipelining.expander",
         "the last stage of the loop's schedule stands after the loop",
+    ),
+    DESCRIBED_TILES: PassAttribute(
+        (ModuleOp,), StringAttr, ("minitriton-describe-tiles",), "runtime.launching.described_tiles",
+        "how a launch makes the descriptors that are the kernel's last parameters, as JSON",
     ),
 }  # fmt: skip
 

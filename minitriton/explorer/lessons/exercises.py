@@ -51,6 +51,8 @@ class Exercise:
     asked: CompileRequest
     wants: str
     checks: tuple[Check, ...]
+    explains: str
+    """Why the answer works: shown once it is found."""
     choices: tuple[Choice, ...] = ()
     """Where there are few answers: all that make sense. They are checked when a file is written, and chosen from in it."""
 
@@ -58,6 +60,7 @@ class Exercise:
         """What a page shows of it."""
         return {
             "name": self.name, "title": self.title, "grade": self.grade, "task": self.task, "hint": self.hint, "wants": self.wants,
+            "explains": self.explains,
             "asked": self.asked.plain(), "pipeline": self._refused() if self.wants == "passes" else None,
         }  # fmt: skip
 
@@ -116,6 +119,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Click the load: the chain of facts ends at an argument.",
         kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "kernel",
         (checks.same_numbers(), checks.wide()),
+        "A load is as wide as the divisibility of its first address allows. `row * stride` is as divisible as the stride: with `tl.multiple_of(stride, 16)` or an assumption it is a multiple of 64 bytes, and a thread may take 16 bytes at a time.",
     ),
     Exercise(
         "wide-mask", "A mask in the way", 1,
@@ -123,6 +127,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "The mask may change after any element, as far as the compiler knows: see what limits its constancy.",
         kernel("add_masked", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=512", grid="2", numbers=("n=800",)), "kernel",
         (checks.same_numbers(), checks.wide()),
+        "A vector is moved by one instruction only if all its elements share one mask. Where the bound is a multiple of 16, the mask can change at such multiples only: it is constant within each vector of four.",
     ),
     Exercise(
         "along-the-rows", "Along the rows, not across them", 1,
@@ -131,6 +136,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Exchange what `inner` and `outer` run over. The Access tab shows which elements each program touches.",
         kernel("copy_tile", "*fp32:16,*fp32:16,N=32", grid="8"), "kernel",
         (checks.same_numbers(), checks.at_most("wasted", 0, "bytes moved and not asked for")),
+        "Memory moves in sectors of 32 bytes. Lanes that are neighbours should take neighbouring elements, so that each sector is asked for once and all of it is used.",
     ),
     Exercise(
         "once", "Read it once", 1,
@@ -138,6 +144,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "A load whose value is used twice is still one load.",
         kernel("mean_and_spread", "*fp32:16,*fp32:16,N=512", grid="2"), "kernel",
         (checks.same_numbers(), checks.at_most_share("bytes", 0.55, "bytes asked for")),
+        "A tile that was loaded stays in registers: both reductions take the same value, so the row crosses the memory bus once. Compilers do not merge two loads on their own where a store may lie between.",
     ),
     Exercise(
         "no-barrier", "A softmax without a barrier", 2,
@@ -146,6 +153,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Threads of one warp need no barrier to exchange what they have.",
         kernel("softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2"), "options",
         (checks.kernel_unchanged(), checks.same_numbers(), checks.at_most("barriers", 0, "barriers")),
+        "Lanes of one warp exchange by shuffles, which need no barrier. With num_warps = 1 the whole row is in one warp. It pays for short rows only: fewer threads have fewer loads in flight.",
         tuple(Choice(f"num_warps = {count}", options=(f"num_warps={count}",)) for count in (8, 4, 2, 1)),
     ),
     Exercise(
@@ -157,6 +165,7 @@ EXERCISES: tuple[Exercise, ...] = (
             checks.no_findings(),
             checks.holds("out_ptr", lambda inputs: inputs["out_ptr"] + inputs["x_ptr"].sum(dtype=np.float64), "the sum is right"),
         ),
+        "Load, add and store of different programs interleave, and the last store wins. An atomic is one read-modify-write in the L2 cache: no update is lost, in whatever order they come. The rounding may depend on that order.",
     ),
     Exercise(
         "tensor-cores", "Put the tensor cores to work", 2,
@@ -164,6 +173,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "tl.dot decides by its input_precision.",
         kernel("square_matmul", "*fp32:16,*fp32:16,*fp32:16,N=32", grid="1"), "kernel",
         (checks.same_numbers(3e-2), checks.executes("tensor core", "instructions of the tensor cores")),
+        "With `input_precision=\"ieee\"` float32 operands keep all bits, which tensor cores cannot multiply. TF32 keeps 10 bits of the mantissa: one MMA replaces hundreds of scalar multiplications.",
     ),
     Exercise(
         "which-pass", "Which pass breaks this kernel?", 2,
@@ -178,6 +188,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ), "words",
         (checks.says("exercise-tidy-quotients", right="without the division, the numbers of a row no longer add up to 1", wrong="that pass keeps the numbers, or there is none of that name"),),
+        "Numbers are compared after each pass, so the first pass after which they differ is the one to blame, not the last that touched the op. That is what `minitriton check` does.",
         tuple(Choice(name, text=name) for name in ("exercise-tidy-constants", "exercise-tidy-conversions", "exercise-tidy-quotients", "tritongpu-coalesce")),
     ),
     Exercise(
@@ -191,6 +202,7 @@ EXERCISES: tuple[Exercise, ...] = (
             checks.no_findings(),
             checks.wide(),
         ),
+        "Coalescing rewrites the layouts of accesses, so there must be layouts: convert-triton-to-tritongpu gives them. Passes state what they need and establish, and the order is checked against that before anything runs.",
         (
             Choice("as it is: before convert-triton-to-tritongpu"),
             Choice("tritongpu-coalesce left out", edits=(("skip", "tritongpu-coalesce"),)),
@@ -206,6 +218,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "`minitriton layout` draws the banks.",
         kernel("wide_row", "*fp32:16,*fp32:16,N=1024", grid="1"), "words",
         (checks.without_conflicts(_ROWS, _COLUMNS, (32, 32), 32),),
+        "Element j of row r is stored at j ^ (r mod maxPhase). With 32 phases the 32 elements of a column are in 32 banks, and a row still is: xor only permutes within a row.",
         tuple(Choice(f"maxPhase = {phase}", text=f"swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = {phase}, order = [1, 0]}}>") for phase in (1, 4, 8, 16, 32)),
     ),
     Exercise(
@@ -215,6 +228,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "An op may promise what is not known of it: {tt.divisibility = dense<16> : tensor<1xi32>} on the arith.muli of row and stride.",
         kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "ir",
         (checks.kernel_unchanged(), checks.same_numbers(), checks.wide()),
+        "What a frontend hint does is an attribute of an op. Analyses start from it, so one attribute on `row * stride` widens every access that depends on it.",
     ),
     Exercise(
         "ahead", "Let the loads be pipelined", 3,
@@ -223,6 +237,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "What is asynchronous is cp.async, and that takes at least 4 bytes: make the loads wide, and leave num_stages at 3.",
         kernel("tiled_matmul", "*fp16:16,*fp16:16,*fp32:16,i32,N=32,STEP=32", grid="1", numbers=("K=128",)), "kernel",
         (checks.same_numbers(2e-2), checks.all_ahead(), checks.executes("async copy", "copies in the background")),
+        "cp.async moves 4, 8 or 16 bytes a thread. Loads of 2-byte elements qualify only once neighbours are known to be contiguous and aligned; then the pipeliner starts the copies of later steps before this one multiplies.",
     ),
     Exercise(
         "pairs", "Both of a pair at once", 3,
@@ -230,6 +245,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Load 2 * N numbers in a row, then tl.split(tl.reshape(x, (N, 2))).",
         kernel("interleaved", "*fp32:16,*fp32:16,N=256", grid="2"), "kernel",
         (checks.same_numbers(), checks.at_most_share("requests", 0.7, "requests"), checks.at_most("wasted", 0, "bytes moved and not asked for")),
+        "Two strided loads touch the same sectors twice. One contiguous load and a split of registers moves each byte once: tl.split only renames which register holds what.",
     ),
 )  # fmt: skip
 

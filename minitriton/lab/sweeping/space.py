@@ -64,6 +64,12 @@ HEURISTICS: Vary = (
     ("minitriton-overlap-dots{registers}", (255, 0)),
     ("minitriton-coalesce-by-width{split-masks}", (True, False)),
     ("nvgpu-warp-specialization{consumers}", (2, 1)),
+    ("minitriton-tile-loops{loop}", (0, 2)),
+    ("minitriton-tile-loops{least-need}", (320, 0)),
+    ("minitriton-tile-loops{epilogue}", (0, 2)),
+    ("minitriton-split-chains{least-need}", (288, 0)),
+    ("minitriton-split-chains{parts}", (0, 2)),
+    ("minitriton-split-chains{read-ahead}", (False, True)),
 )
 """Options that take another candidate than the rule of a pass (`pipeline.choice`), with the values to try."""
 

@@ -107,6 +107,11 @@ def writes_shared_memory(op: Operation) -> bool:
     return False
 
 
+def copies_to_shared_memory(op: Operation) -> bool:
+    """Whether `op` starts, or commits, asynchronous copies from global memory."""
+    return any(isinstance(inner, ttg.AsyncCopyGlobalToLocalOp | ttg.AsyncCommitGroupOp) for inner in ops_in(op))
+
+
 def _is_first(found: _FirstReads) -> bool:
     """Whether nothing that the reads must not pass stands before them in their iteration."""
     left = set(found.ops)
@@ -115,9 +120,7 @@ def _is_first(found: _FirstReads) -> bool:
             return True
         if op in left:
             left.discard(op)
-        elif writes_shared_memory(op) or any(
-            isinstance(inner, ttg.AsyncCopyGlobalToLocalOp | ttg.AsyncCommitGroupOp) for inner in ops_in(op)
-        ):
+        elif writes_shared_memory(op) or copies_to_shared_memory(op):
             return False
     return not left
 

@@ -35,7 +35,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
-from minitriton.passes.chains.next_iteration import read_ahead, writes_shared_memory
+from minitriton.passes.chains.next_iteration import copies_to_shared_memory, read_ahead, writes_shared_memory
 from minitriton.passes.chains.tensor_parts import TensorParts, sources
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
 from minitriton.pipeline.choice import remark
@@ -151,7 +151,8 @@ def _may_move_down(load: Operation, end: Operation) -> bool:
     """Whether nothing between `load` and `end` writes shared memory."""
     following = load.next_op
     while following is not None and following is not end:
-        if not isinstance(following, ttg.AsyncWaitOp) and writes_shared_memory(following):
+        is_write = writes_shared_memory(following) or copies_to_shared_memory(following)
+        if is_write and not isinstance(following, ttg.AsyncWaitOp):
             return False
         following = following.next_op
     return following is end

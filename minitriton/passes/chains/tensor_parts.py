@@ -136,6 +136,56 @@ def registers_apart(at: Inserter, value: SSAValue, axis: int, count: int) -> lis
     return [at.value(ttg.ConvertLayoutOp(part, narrow)) for part in parts]
 
 
+def joined(at: Inserter, parts: Sequence[SSAValue], axis: int, type_: Attribute) -> SSAValue:
+    """The tensor of `type_` with these parts along `axis`: what `registers_apart` undoes."""
+    assert instance_of(type_, TensorType)
+    twos = len(parts).bit_length() - 1
+    left = list(parts)
+    while len(left) > 1:
+        left = [at.value(tt.JoinOp(left[i], left[i + 1])) for i in range(0, len(left), 2)]
+    rank = len(type_.get_shape())
+    order = (*range(axis), *reversed(range(rank, rank + twos)), *range(axis, rank))
+    wide = at.value(tt.TransOp(left[0], order=order))
+    layout = layout_of_value(wide)
+    spread = None if layout is None else reshape_dst(shape_of(wide), layout, type_.get_shape())
+    assert spread is not None
+    flat = at.value(tt.ReshapeOp(wide, TensorType(type_.element_type, type_.get_shape(), ttg.encoding_attr(spread))))
+    return at.value(ttg.ConvertLayoutOp(flat, type_))
+
+
+def make_part(at: Inserter, op: Operation, axis: int, count: int, number: int, made: dict[SSAValue, SSAValue]) -> None:
+    """Makes the part with that number of the results of `op` along `axis`, of what `made` has for its operands, and adds them to it."""
+    value = op.results[0]
+    type_, splat = part_type(value.type, axis, count), splat_of(value)
+    assert type_ is not None
+    if splat is not None:
+        attribute = splat_to(splat, type_)
+        assert attribute is not None
+        made[value] = at.constant(attribute)
+        return
+    if isinstance(op, tt.MakeRangeOp):
+        size = type_.get_shape()[0]
+        first = op.start.value.data + number * size
+        made[value] = at.value(tt.MakeRangeOp(start=first, end=first + size, result_type=type_))
+        return
+    values = made
+    if isinstance(op, ttg.LocalLoadOp):
+        buffer = op.src.type
+        assert isinstance(buffer, ttg.MemDescType)
+        offsets = [0] * len(type_.get_shape())
+        offsets[axis] = number * type_.get_shape()[axis]
+        source = made.get(op.src, op.src)
+        view = at.value(ttg.MemDescSubsliceOp(source, buffer.with_(shape=type_.get_shape()), offsets=offsets))
+        values = {**made, op.src: view}
+    copy = clone_op(op, values)
+    for old, result in zip(op.results, copy.results, strict=True):
+        narrowed = part_type(old.type, axis, count)
+        assert narrowed is not None
+        set_type(result, narrowed)
+    at.place(copy)
+    made.update(zip(op.results, copy.results, strict=True))
+
+
 @dataclass
 class TensorParts:
     """`count` parts along `axis` of `value`. `loads_as_wanted`: conversions between layouts after loads of buffers go, loads give what
@@ -201,41 +251,9 @@ class TensorParts:
         if value in made:
             return made[value]
         assert isinstance(value, OpResult)
-        op, type_ = value.op, part_type(value.type, axis, self.count)
-        assert type_ is not None
-        splat = splat_of(value)
-        if splat is not None:
-            attribute = splat_to(splat, type_)
-            assert attribute is not None
-            new = at.constant(attribute)
-        elif isinstance(op, tt.MakeRangeOp):
-            first, size = op.start.value.data + number * type_.get_shape()[0], type_.get_shape()[0]
-            new = at.value(tt.MakeRangeOp(start=first, end=first + size, result_type=type_))
-        elif isinstance(op, ttg.LocalLoadOp):
-            new = self._loaded(at, op, type_, axis, number)
-        else:
-            needed = sources(value, axis, self.count)
-            assert needed is not None
-            for operand, along in needed:
-                made[operand] = self._part(at, operand, along, number, made)
-            copy = clone_op(op, made)
-            for old, result in zip(op.results, copy.results, strict=True):
-                narrowed = part_type(old.type, axis, self.count)
-                assert narrowed is not None
-                set_type(result, narrowed)
-            at.place(copy)
-            made.update(zip(op.results, copy.results, strict=True))
-            return made[value]
-        made[value] = new
-        return new
-
-    def _loaded(self, at: Inserter, load: ttg.LocalLoadOp, type_: TensorType, axis: int, number: int) -> SSAValue:
-        buffer = load.src.type
-        assert isinstance(buffer, ttg.MemDescType)
-        offsets = [0] * len(type_.get_shape())
-        offsets[axis] = number * type_.get_shape()[axis]
-        view = at.value(ttg.MemDescSubsliceOp(load.src, buffer.with_(shape=type_.get_shape()), offsets=offsets))
-        copy = clone_op(load, {load.src: view})
-        set_type(copy.results[0], type_)
-        at.place(copy)
-        return copy.results[0]
+        needed = sources(value, axis, self.count)
+        assert needed is not None
+        for operand, along in needed:
+            made[operand] = self._part(at, operand, along, number, made)
+        make_part(at, value.op, axis, self.count, number, made)
+        return made[value]

@@ -23,7 +23,7 @@ TENSOR_MAP_TYPE = "nvTmaDesc"
 """The type name of a tensor map passed by value."""
 
 _DESCRIPTOR = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
-_L2_128_BYTES = 2
+L2_128_BYTES = 2
 
 
 def is_descriptor_type(type_name: str) -> bool:
@@ -110,11 +110,11 @@ def _numbered(name: str, what: str, rank: int) -> list[str]:
 
 def _tensor_map(argument: Argument, metadata: DescriptorCopy) -> HostTensorMap:
     desc = argument.value
-    if metadata["elem_type"] >= len(_ELEMENTS):
+    if metadata["elem_type"] >= len(ELEMENTS):
         raise MinitritonError(f"parameter {argument.name!r}: this target's copies cannot unpack fp4")
     width = metadata["elem_size"]
     map, why = _map_and_refusal(
-        "tf32" if rounds_to_tf32(desc) else _ELEMENTS[metadata["elem_type"]],
+        "tf32" if rounds_to_tf32(desc) else ELEMENTS[metadata["elem_type"]],
         tuple(int(size) for size in reversed(desc.shape)),
         tuple(int(stride) * width for stride in reversed(desc.strides[:-1])),
         tuple(reversed(metadata["block_size"])),
@@ -129,7 +129,7 @@ def _tensor_map(argument: Argument, metadata: DescriptorCopy) -> HostTensorMap:
     return HostTensorMap(desc.base, map)
 
 
-_ELEMENTS = tuple(ELEMENT_BYTES)
+ELEMENTS = tuple(ELEMENT_BYTES)
 
 
 @lru_cache(maxsize=1024)
@@ -142,5 +142,5 @@ def _map_and_refusal(
     nan_fill: bool,
 ) -> tuple[TensorMap, str | None]:
     """The map of an array at address 0, and why there is none."""
-    map = TensorMap(0, element, dims, strides, box, swizzle=swizzle, l2_promotion=_L2_128_BYTES, nan_fill=nan_fill)
+    map = TensorMap(0, element, dims, strides, box, swizzle=swizzle, l2_promotion=L2_128_BYTES, nan_fill=nan_fill)
     return map, map.refusal()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from minitriton.errors import MinitritonError
@@ -58,6 +59,18 @@ class LaunchShape(NamedTuple):
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
+class MadeParameters(NamedTuple):
+    """Parameters that follow those of the caller, made of these at each launch."""
+
+    types: list[str]
+    read: list[int]
+    """The parameters that they are made of."""
+    values: Callable[[Mapping[int, Any]], tuple[object, ...] | None]
+    """From `read` parameters to the further ones; None where the kernel cannot be launched with them."""
+    without: Callable[[], Launcher]
+    """Of the kernel that takes none."""
+
+
 class SmallGridFunction(NamedTuple):
     """Another function of the kernel, or what makes it at the first such launch, for launches of at most so many blocks."""
 
@@ -89,6 +102,7 @@ class Launcher:
         shape: LaunchShape,
         device: int = 0,
         small_grid: SmallGridFunction | None = None,
+        made: MadeParameters | None = None,
     ) -> None:
         self.driver = driver
         self.device = device
@@ -97,6 +111,7 @@ class Launcher:
         self.types = parameter_types
         self._function = function
         self._small_grid = small_grid or SmallGridFunction(function, 0)
+        self._made = made
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
@@ -190,12 +205,13 @@ class Launcher:
         from minitriton.runtime.launching.native_launch import native_launch
 
         slots = self.shape.parameter_slots
+        passed = self._codes + ("".join(map(_pack_code, self._made.types)) if self._made else "")
         if slots is None:
-            slots = _slots(self._codes + "QQ")
+            slots = _slots(passed + "QQ")
         scratch = "Q" if self.shape.scratch_bytes else ""
-        codes = list(self._codes + scratch)[: len(slots)]
+        codes = list(passed + scratch)[: len(slots)]
         offsets = [offset for offset, _ in slots[: len(codes)]]
-        for _ in range(len(self._codes + scratch) - len(codes)):  # PTX written by hand may take fewer
+        for _ in range(len(passed + scratch) - len(codes)):  # PTX written by hand may take fewer
             codes.append("x")
             offsets.append(0)
         for position in skipped:
@@ -215,6 +231,8 @@ class Launcher:
             launch = _by_clusters(launch, shape.num_ctas)
         if scratch:
             launch = self._with_scratch(launch)
+        if self._made:
+            launch = _with_made(launch, self._made, skipped)
         halves = [i for i, t in enumerate(self.types) if t in ("fp16", "bf16")]
         if not halves:
             return launch
@@ -250,6 +268,34 @@ class Launcher:
     def _encoded(self, values: tuple[Any, ...]) -> tuple[object, ...]:
         """`values` with half-precision numbers as their bits."""
         return tuple(half_bits(v, t) if t in ("fp16", "bf16") else v for v, t in zip(values, self.types, strict=True))
+
+
+def _with_made(launch: Callable[..., int], made: MadeParameters, skipped: tuple[int, ...]) -> Callable[..., int]:
+    """`launch` with what `made` makes of the other values, or the launch without it."""
+    positions = [position for position in range(len(skipped) + max(made.read) + 1) if position not in skipped]
+    read = operator.itemgetter(*(positions[parameter] for parameter in (*made.read, made.read[0])))
+    known: dict[tuple[object, ...], tuple[object, ...] | None] = {}
+    plain: Callable[..., int] | None = None
+
+    def launch_with_made(x: int, y: int, z: int, stream: int, *values: object) -> int:
+        nonlocal plain
+        key = read(values)
+        if key not in known:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[key] = made.values(dict(zip(made.read, key, strict=False)))
+        added = known[key]
+        if added is not None:
+            return launch(x, y, z, stream, *values, *added)
+        if plain is None:
+            plain = made.without().positional(skipped)
+        return plain(x, y, z, stream, *values)
+
+    return launch_with_made
+
+
+_MOST_KNOWN = 1024
+"""Launches whose made parameters are remembered."""
 
 
 def _nothing() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from minitriton import knobs
@@ -34,6 +35,12 @@ from minitriton.runtime.cuda_driver import (
     torch_module,
 )
 from minitriton.runtime.launching.arguments import Argument, collect_arguments, data_address, runtime_value
+from minitriton.runtime.launching.described_tiles import (
+    described_tiles,
+    parameters_read,
+    plain_kernel,
+    tensor_maps,
+)
 from minitriton.runtime.launching.descriptor_arguments import (
     TENSOR_MAP_TYPE,
     HostTensorMap,
@@ -42,7 +49,13 @@ from minitriton.runtime.launching.descriptor_arguments import (
     is_descriptor_type,
 )
 from minitriton.runtime.launching.host_values import Grid, HostDescriptor
-from minitriton.runtime.launching.launcher import HIDDEN_PARAMETERS, Launcher, LaunchShape, SmallGridFunction
+from minitriton.runtime.launching.launcher import (
+    HIDDEN_PARAMETERS,
+    Launcher,
+    LaunchShape,
+    MadeParameters,
+    SmallGridFunction,
+)
 from minitriton.runtime.stored_kernel import ASSEMBLED_ON_DEMAND, StoredKernel
 from minitriton.target.tensor_map import DescriptorCopy, TensorMap
 
@@ -133,6 +146,7 @@ def load(kernel: StoredKernel) -> None:
         driver.allow_large_clusters(loaded.function)
     kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
     types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
+    made = _made_parameters(kernel)
     shape = LaunchShape(
         threads,
         metadata.shared,
@@ -141,13 +155,38 @@ def load(kernel: StoredKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
-        driver.parameter_slots(loaded.function, len(types) + HIDDEN_PARAMETERS),
+        driver.parameter_slots(loaded.function, len(types) + len(made.types if made else ()) + HIDDEN_PARAMETERS),
     )
     launcher = kernel.launcher = Launcher(
-        driver, loaded.function, kernel.name, types, shape, device, _small_grid_function(kernel, driver, device)
+        driver, loaded.function, kernel.name, types, shape, device, _small_grid_function(kernel, driver, device), made
     )
     launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
     kernel.module, kernel.function = loaded.module, loaded.function
+
+
+def _made_parameters(kernel: StoredKernel) -> MadeParameters | None:
+    """The tensor maps that launches of `kernel` make."""
+    described = described_tiles(kernel)
+    if described is None:
+        return None
+    copies = kernel.metadata.tensordesc_meta
+
+    def values(numbers: Mapping[int, Any]) -> tuple[object, ...] | None:
+        maps = tensor_maps(described, copies, numbers.__getitem__)
+        if maps is None:
+            return None
+        found: list[object] = []
+        for tile, map in zip(described["tiles"], maps, strict=True):
+            placed = replace(map, address=numbers[tile["base"]])
+            if placed.refusal() is not None:
+                return None
+            found.append(get_driver().encode_tensor_map("tile", placed))
+        return tuple(found)
+
+    def without() -> Launcher:
+        return plain_kernel(kernel, assemble=True).loaded()
+
+    return MadeParameters([TENSOR_MAP_TYPE] * len(described["tiles"]), parameters_read(described), values, without)
 
 
 def _small_grid_function(kernel: StoredKernel, driver: CudaDriver, device: int) -> SmallGridFunction | None:

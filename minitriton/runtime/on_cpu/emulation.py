@@ -19,13 +19,15 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.source_text import line_at
-from minitriton.runtime.launching.arguments import Argument, is_array
+from minitriton.runtime.launching.arguments import Argument, data_address, is_array
+from minitriton.runtime.launching.described_tiles import described_tiles, plain_kernel, tensor_maps
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
 from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
 from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
 from minitriton.target.backends import backend
+from minitriton.target.tensor_map import GRAIN
 
 if TYPE_CHECKING:
     from minitriton.emulator import Finding, Report
@@ -86,6 +88,16 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     checked = _checks(kernel)
     kernel.last_report = None
     values = [emulator_value(argument) for argument in arguments]
+    described = described_tiles(kernel)
+    if described is not None:
+        maps = tensor_maps(described, kernel.metadata.tensordesc_meta, lambda i: int(arguments[i].value))  # pyright: ignore[reportArgumentType]
+        if maps is None or any(data_address(arguments[tile["base"]].value) % GRAIN for tile in described["tiles"]):
+            plain = plain_kernel(kernel, assemble=False)
+            run_on_emulator(plain, grid, arguments)
+            kernel.last_report = plain.last_report
+            return
+        for tile, map in zip(described["tiles"], maps, strict=True):
+            values.append(emulator.MappedArray(host_view(arguments[tile["base"]].value, "emulator"), map))
     reachable = memory_around(argument.value for argument in arguments) or None
     if may_handle_addresses(kernel.asm):
         reachable = [*(reachable or ()), *arrays_pointed_at(values)]

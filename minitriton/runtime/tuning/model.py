@@ -1,7 +1,7 @@
 """How long a launch with each configuration takes, by what it has to do and what an SM can do: a model that can be read.
 
     time = launch + norm(memory, waves)
-        memory     bytes that come from memory, those that a wave of CTAs shares counted once, over its bandwidth
+        memory     bytes that come from memory, those that a wave of CTAs shares counted once, over its bandwidth; longer with few under way
         waves      full waves of as many CTAs as SMs hold at once, and the last one with fewer; each takes
             start      the first loads, and the store at the end
             the longer of
@@ -58,6 +58,8 @@ class Weights:
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
     order: float = 4.0
     """Of the norm of what happens at the same time."""
+    in_flight: float = 0.3
+    """By how much memory is slower where no more bytes are under way than bandwidth times latency."""
     resident: float = 0.7
     """Of L2, what holds operands that are read again."""
 
@@ -156,11 +158,10 @@ class Profile:
             [alone, *(np.ceil(rest / multiprocessors) * t for t in totals.values())], weights.order
         )
         waves = full * whole + np.where(rest > 0, last, 0.0)
-        memory = (
-            weights.memory
-            * self._memory_bytes(sizes, ctas, tiles, moved, stored, slots, speeds, weights)
-            / speeds.memory_bytes
-        )
+        from_memory = self._memory_bytes(sizes, ctas, tiles, moved, stored, slots, speeds, weights)
+        needed = speeds.memory_bytes * weights.latency * speeds.memory_latency
+        idle = 1 + weights.in_flight * needed / np.maximum(self._in_flight() * np.minimum(ctas, slots), 1.0)
+        memory = weights.memory * from_memory / speeds.memory_bytes * idle
         scale = 1 / speeds.megahertz
         parts = {cause: total * ctas / multiprocessors * scale for cause, total in totals.items()}
         parts |= {"memory": memory * scale, "latency": alone * np.ceil(ctas / slots) * scale}
@@ -221,9 +222,19 @@ class Profile:
             if loop is None or not any(dot.loop == loop for dot in self.roles.dots):
                 total += np.where(loads, latency + (runs - 1) * latency / 2, 0.0) + busy * runs
                 continue
-            waited = np.where(self.stages > 1, np.maximum(busy, latency / ahead), latency + busy)
+            waited = np.where(self.stages > 1, _norm([busy, latency / ahead], weights.order), latency + busy)
             total += np.where(loads, latency, 0.0) + runs * (weights.iteration + np.where(loads, waited, busy))
         return total
+
+    def _in_flight(self) -> Array:
+        """Bytes of loads that a CTA has under way at once, at most: what an iteration loads, as often as it is pipelined."""
+        most = np.zeros(len(self.kwargs))
+        for loop, amounts in self.amounts.items():
+            pipelined = loop is not None and any(dot.loop == loop for dot in self.roles.dots)
+            most = np.maximum(
+                most, (amounts["bytes"] - amounts["stored"]) * (np.maximum(self.stages - 1, 1) if pipelined else 1)
+            )
+        return most
 
     def _memory_bytes(
         self,

@@ -347,7 +347,7 @@ def registers(
     """Registers of a thread, as ptxas is expected to need them."""
     threads = num_warps * architecture.warp_size
     if not roles.dots:
-        return _registers_of_elements(roles.work, values, threads)
+        return _registers_of_elements(roles, values, threads)
     dot = roles.dots[-1]
     features = _features(dot, values, num_warps, num_stages, architecture, instruction)
     kind = instruction if instruction != "mma.sync" else f"mma.sync {architecture.mma_version}"
@@ -411,9 +411,19 @@ REGISTERS = {
 60 % of `mma.sync` on sm_90 and 70 % on sm_80. The ninth and tenth, of operands that are computed, were guessed."""
 
 
-def _registers_of_elements(work: tuple[Work, ...], values: Mapping[str, Any], threads: int) -> int:
-    """Registers of a kernel without dots: what its loads fill, and their addresses."""
-    filled = sum(
-        elements(w.shape, values) / threads * max(w.bits, 32) / 32 for w in work if w.kind == "load" and w.shape
+def _registers_of_elements(roles: TileRoles, values: Mapping[str, Any], threads: int) -> int:
+    """Registers of a kernel without dots: what the loads of its busiest loop fill, the elements of its largest tile, reductions.
+
+    Fitted to 178 configurations of nine kernels on 2026-11-28: within 10 % for 35 %, within 25 % for 78 %.
+    """
+    filled: dict[int | None, float] = {}
+    largest = 1.0
+    for work in roles.work:
+        held = max(elements(work.shape, values) / threads, 1.0) if work.shape else 0.0
+        largest = max(largest, held)
+        if work.kind == "load":
+            filled[work.loop] = filled.get(work.loop, 0.0) + held * max(work.bits, 8) / WORD_BITS
+    reductions = sum(work.kind == "reduce" for work in roles.work)
+    return round(
+        14.3 + 0.43 * max(filled.values(), default=0.0) + (0.68 if roles.loops else 0.47) * largest + 6.5 * reductions
     )
-    return round(16 + 1.2 * filled)
