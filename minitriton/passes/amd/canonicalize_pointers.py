@@ -116,7 +116,7 @@ class _At:
             return Parts(op.operands[0], None)
         if isinstance(op, arith.ConstantOp):
             number, element = splat_number(value), element_type(value.type)
-            if isinstance(number, int) and isinstance(element, IntegerType):
+            if isinstance(number, int) and instance_of(element, IntegerType):
                 return Parts(self.constant(number, element), None)
         if isinstance(op, arith.AddiOp):
             one, other = (self.offset(each) for each in op.operands)
@@ -168,5 +168,5 @@ class _At:
 
 def _bits(value: SSAValue) -> int:
     element = element_type(value.type)
-    assert isinstance(element, IntegerType)
+    assert instance_of(element, IntegerType)
     return element.width.data
