@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (22368, 119, 3),
     "pipeline": (2382, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (8988, 52, 0),
+    "runtime": (9002, 52, 0),
     "target": (1232, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -85,7 +85,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148112,
+    "lines": 148126,
     "files": 856,
     "files under 40 lines": 127,
     "modules with one importer": 184,
