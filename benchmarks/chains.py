@@ -40,6 +40,7 @@ VARIANTS: dict[str, str | None] = {
     "without": "",
     "default": None,
     "split": "minitriton-split-chains{least-need=0}",
+    "occupancy": "minitriton-split-chains{occupancy=true}",
     "ahead": "minitriton-split-chains{least-need=0 read-ahead=true}",
     "tile": "minitriton-tile-loops{loop=2}",
     "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0}",
