@@ -32,6 +32,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.analysis.register_demand import packed_registers
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import features_of, module_of, num_threads
@@ -232,11 +233,20 @@ def _makes_room(block: Block, group: _Group, need: int) -> bool:
 
 
 def _is_plain(block: Block, group: _Group) -> bool:
-    """Whether the dots are in a loop and multiply numbers of 16 bits, read from buffers without casts or in registers already."""
+    """Whether the dots are in a loop and multiply numbers of 16 bits, read without casts from buffers that the iteration does not fill from
+    registers, or in registers already."""
     return isinstance(block.parent_op(), scf.ForOp) and all(
-        element_bits(parts.type_) == 16 and all(isinstance(op, ttg.LocalLoadOp) for op in parts.chain)
+        element_bits(parts.type_) == 16
+        and all(isinstance(op, ttg.LocalLoadOp) and not _is_filled_in(block, op.src) for op in parts.chain)
         for parts in group.operands.values()
     )
+
+
+def _is_filled_in(block: Block, buffer: SSAValue) -> bool:
+    """Whether `buffer` is allocated in `block`, with what it holds."""
+    while isinstance(buffer.owner, VIEWS):
+        buffer = operand_values(buffer.owner)[0]
+    return isinstance(buffer.owner, ttg.LocalAllocOp) and buffer.owner.parent is block
 
 
 _OTHER_REGISTERS = 16
