@@ -40,6 +40,7 @@ VARIANTS: dict[str, str | None] = {
     "without": "",
     "default": None,
     "split": "minitriton-split-chains{least-need=0}",
+    "occupancy": "minitriton-split-chains{occupancy=true}",
     "ahead": "minitriton-split-chains{least-need=0 read-ahead=true}",
     "tile": "minitriton-tile-loops{loop=2}",
     "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0}",
@@ -68,7 +69,13 @@ class Case:
 
 
 def _matmul_case(
-    name: str, kernel: str, kinds: tuple[str, ...], tile: tuple[int, int, int], warps: int, stages: int, **more: int
+    name: str,
+    kernel: str,
+    kinds: tuple[str, ...],
+    tile: tuple[int, int, int],
+    warps: int,
+    stages: int,
+    **more: int,
 ) -> Case:
     """Of kernels whose arguments are arrays, then m, n and k; `kinds` of a, b, what belongs to b, and c."""
     bm, bn, bk = tile
@@ -80,10 +87,18 @@ def _matmul_case(
         shapes = {
             "gemm": [a, b, c],
             "int8_weights": [a, b, (s["n"],), c],
-            "int4_weights": [a, (s["k"] // 2, s["n"]), (max(1, s["k"] // 128), s["n"]), c],
+            "int4_weights": [
+                a,
+                (s["k"] // 2, s["n"]),
+                (max(1, s["k"] // 128), s["n"]),
+                c,
+            ],
             "gated_mlp": [a, b, b, c],
         }
-        return [*zip(kinds[:-1], shapes[kernel][:-1], strict=True), ("!" + kinds[-1], c)]
+        return [
+            *zip(kinds[:-1], shapes[kernel][:-1], strict=True),
+            ("!" + kinds[-1], c),
+        ]
 
     dots = 2 if kernel == "gated_mlp" else 1
     return Case(
@@ -125,11 +140,16 @@ def _mlp_case(rows: int, inner: int, width: int, warps: int, stages: int) -> Cas
 def _decode_case(block: int, warps: int, stages: int) -> Case:
     def arrays(s: Sizes) -> list[tuple[str, tuple[int, ...]]]:
         keys = (s["heads"], s["length"], 128)
-        return [("f16", (s["heads"], 128)), ("f16", keys), ("f16", keys), ("!f16", (s["heads"], 128))]
+        return [
+            ("f16", (s["heads"], 128)),
+            ("f16", keys),
+            ("f16", keys),
+            ("!f16", (s["heads"], 128)),
+        ]
 
     return Case(
         f"decode attention {block} {warps}w {stages}s", "decode_attention", {"D": 128, "BLOCK": block},
-        {"num_warps": warps, "num_stages": stages}, {"heads": 1024, "length": 4096}, {"heads": 1, "length": 3 * block},
+        {"num_warps": warps, "num_stages": stages}, {"heads": 256, "length": 4096}, {"heads": 1, "length": 3 * block},
         arrays, lambda s: [s["length"], 0.125], lambda s: (s["heads"],), lambda s: 4.0 * s["heads"] * s["length"] * 128,
     )  # fmt: skip
 
@@ -162,7 +182,12 @@ def _column_sum_case(rows: int, columns: int, warps: int) -> Case:
     )  # fmt: skip
 
 
-F16, INT8, INT4, GATED = ("f16",) * 3, ("bf16", "i8", "bf16", "bf16"), ("f16", "i8", "f16", "f16"), ("f16",) * 4
+F16, INT8, INT4, GATED = (
+    ("f16",) * 3,
+    ("bf16", "i8", "bf16", "bf16"),
+    ("f16", "i8", "f16", "f16"),
+    ("f16",) * 4,
+)
 CASES = [
     *(_matmul_case("gemm", "gemm", F16, tile, warps, stages, COLUMN_B=column) for tile, warps, stages, column in (
         ((128, 128, 64), 4, 3, 0), ((128, 256, 64), 8, 3, 0), ((128, 128, 32), 8, 5, 0), ((64, 64, 64), 4, 3, 0), ((64, 128, 64), 4, 3, 0),
@@ -191,18 +216,20 @@ _SIGNATURES = {"f16": "*fp16", "f32": "*fp32", "i8": "*i8", "bf16": "*bf16"}
 
 
 def inputs(case: Case, sizes: Sizes) -> list[np.ndarray]:
-    """Arrays of random numbers; results are full of ones in every bit."""
+    """Arrays of random numbers, a million different ones at most; results are full of ones in every bit."""
     rng, made = np.random.default_rng(0), []
     for kind, shape in case.arrays(sizes):
         dtype = _NUMPY[kind.lstrip("!")]
+        count = min(math.prod(shape), 1 << 20)
         if kind.startswith("!"):
             array = np.empty(shape, dtype)
             array.view(np.uint8)[...] = 0xFF
         elif kind == "i8":
-            array = rng.integers(-128, 128, shape, np.int8)
+            array = np.resize(rng.integers(-128, 128, count, np.int8), shape)
         else:
-            wide = rng.standard_normal(shape, np.float32)
-            array = (wide.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else wide.astype(dtype)
+            wide = rng.standard_normal(count, np.float32)
+            narrow = (wide.view(np.uint32) >> 16).astype(np.uint16) if kind == "bf16" else wide.astype(dtype)
+            array = np.resize(narrow, shape)
         made.append(array)
     return made
 
@@ -263,7 +290,14 @@ def build(case: Case, arch: int, spec: str | None, sizes: Sizes, assembler: str 
         threads = math.prod(int(n) for n in re.findall(r"\.reqntid ([\d, ]+)", ptx)[0].split(","))
     except Exception as error:
         return Built("", "", 0, 0, error=f"{type(error).__name__}: {error}"[:300])
-    return Built(made.metadata.name, ptx, made.metadata.shared, threads, cubin, seconds=time.perf_counter() - start)
+    return Built(
+        made.metadata.name,
+        ptx,
+        made.metadata.shared,
+        threads,
+        cubin,
+        seconds=time.perf_counter() - start,
+    )
 
 
 # Without a GPU
@@ -282,7 +316,10 @@ def machine_code(ptx: str, arch: int) -> dict[str, int]:
         text.write_text(ptx)
         name = f"sm_{arch}a" if arch == 90 else f"sm_{arch}"
         said = subprocess.run(
-            [tool, "-v", f"-arch={name}", str(text), "-o", str(cubin)], check=True, capture_output=True, text=True
+            [tool, "-v", f"-arch={name}", str(text), "-o", str(cubin)],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stderr
         found = {
             "registers": int(re.findall(r"Used (\d+) registers", said)[0]),
@@ -291,7 +328,10 @@ def machine_code(ptx: str, arch: int) -> dict[str, int]:
         }
         if Path(tool).is_file():
             listing = subprocess.run(
-                [Path(tool).with_name("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True, check=True
+                [Path(tool).with_name("nvdisasm"), "-c", str(cubin)],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
             found["instructions"] = len(re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?!NOP)\S", listing))
     return found
@@ -303,7 +343,12 @@ def emulated(case: Case, built: Built) -> list[bytes]:
 
     arrays = inputs(case, case.small)
     report = emulator.run(
-        built.ptx, None, case.grid(case.small), [*arrays, *case.scalars(case.small)], built.shared, scratch=1 << 16
+        built.ptx,
+        None,
+        case.grid(case.small),
+        [*arrays, *case.scalars(case.small)],
+        built.shared,
+        scratch=1 << 16,
     )
     if not report.ok:
         raise RuntimeError(f"{case.name}: {report.findings}"[:600])
@@ -321,7 +366,10 @@ def dry_row(case: Case, arch: int, variants: Mapping[str, str | None]) -> dict[s
             row[name] = {"error": large.error}
             continue
         texts[name] = large.ptx
-        is_same = next((row[other] for other, text in texts.items() if other != name and text == large.ptx), None)
+        is_same = next(
+            (row[other] for other, text in texts.items() if other != name and text == large.ptx),
+            None,
+        )
         if is_same is not None:
             row[name] = {**is_same, "same code": True}
             continue
@@ -377,8 +425,17 @@ class Device:
     def array(self, host: np.ndarray) -> ctypes.c_uint64:
         """A copy of `host` on the GPU."""
         address = ctypes.c_uint64()
-        self.check("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(host.nbytes, 256)))
-        self.check("cuMemcpyHtoD_v2", address, host.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(host.nbytes))
+        self.check(
+            "cuMemAlloc_v2",
+            ctypes.byref(address),
+            ctypes.c_size_t(max(host.nbytes, 256)),
+        )
+        self.check(
+            "cuMemcpyHtoD_v2",
+            address,
+            host.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_size_t(host.nbytes),
+        )
         return address
 
     def fetched(self, address: ctypes.c_uint64, size: int) -> bytes:
@@ -412,7 +469,18 @@ class Device:
         sizes = (*grid, 1, 1, 1)[:3]
 
         def start(_: Any = (everything, module)) -> None:
-            self.check("cuLaunchKernel", function, *sizes, built.threads, 1, 1, built.shared, None, pointers, None)
+            self.check(
+                "cuLaunchKernel",
+                function,
+                *sizes,
+                built.threads,
+                1,
+                1,
+                built.shared,
+                None,
+                pointers,
+                None,
+            )
 
         return start, taken
 
@@ -430,11 +498,28 @@ class Device:
 
 
 def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built], seconds: float) -> dict[str, Any]:
+    """The row of `_timed`; its arrays are freed."""
+    hosts = inputs(case, case.large)
+    addresses = [device.array(host) for host in hosts]
+    try:
+        return _timed(device, case, arch, built, seconds, hosts, addresses)
+    finally:
+        for address in addresses:
+            device.free(address)
+
+
+def _timed(
+    device: Device,
+    case: Case,
+    arch: int,
+    built: Mapping[str, Built],
+    seconds: float,
+    hosts: list[np.ndarray],
+    addresses: list[Any],
+) -> dict[str, Any]:
     """Milliseconds of each variant, in turns until `seconds` are over, and whether it has the bits of the first one. Equal code is timed once."""
     row: dict[str, Any] = {"name": case.name, "arch": arch}
-    hosts = inputs(case, case.large)
     kinds = [kind for kind, _ in case.arrays(case.large)]
-    addresses = [device.array(host) for host in hosts]
     scalars = [ctypes.c_float(v) if isinstance(v, float) else ctypes.c_int32(v) for v in case.scalars(case.large)]
     starts: dict[str, Callable[[], None]] = {}
     seen: dict[bytes, str] = {}
@@ -461,10 +546,16 @@ def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built],
         first = bits if first is None else first
         row[name] = {**taken, "equal": bits == first}
         starts[name] = start
+    if len(starts) < 2:
+        return row
     once = min(device.milliseconds(start, 3) for start in starts.values())
     times = max(1, math.ceil(10 / max(once, 1e-3)))
     rounds: dict[str, list[float]] = {name: [] for name in starts}
-    end, orders, number = time.perf_counter() + seconds, balanced_orders(list(starts)), 0
+    end, orders, number = (
+        time.perf_counter() + seconds,
+        balanced_orders(list(starts)),
+        0,
+    )
     while number < len(orders) or time.perf_counter() < end:
         for name in orders[number % len(orders)]:
             rounds[name].append(device.milliseconds(starts[name], times))
@@ -477,8 +568,6 @@ def timed_row(device: Device, case: Case, arch: int, built: Mapping[str, Built],
             "ratio": ratio,
             "rate": case.work(case.large) / statistics.median(found) / 1e9,
         }
-    for address in addresses:
-        device.free(address)
     return row
 
 
@@ -491,6 +580,8 @@ def timed_line(row: dict[str, Any], variants: Mapping[str, str | None]) -> str:
             cells.append(found["error"][:24])
         elif "as" in found:
             cells.append(f"as {found['as']}")
+        elif "ms" not in found:
+            cells.append(f"({found['registers']}/{found['local']})")
         else:
             mark = "" if found["equal"] else "!"
             cells.append(f"{found['ms']:.3f} {found['ratio']:.3f} ({found['registers']}/{found['local']}){mark}")
@@ -524,13 +615,17 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="without a GPU")
     parser.add_argument("--arch", type=int, choices=ARCHITECTURES)
     parser.add_argument(
-        "--assembler", default="default", choices=("default", "nvjitlink", "ptxas"), help="of the code that is timed"
+        "--assembler",
+        default="default",
+        choices=("default", "nvjitlink", "ptxas"),
+        help="of the code that is timed",
     )
     parser.add_argument("--seconds", type=float, default=300, help="of timing, in all")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=PASS{OPTIONS}")
     parser.add_argument(
-        "--only-variants", help="names separated by commas; the first is what the others are compared with"
+        "--only-variants",
+        help="names separated by commas; the first is what the others are compared with",
     )
     given = parser.parse_args()
     variants = dict(VARIANTS)
@@ -568,7 +663,11 @@ def main() -> int:
                 try:
                     rows.append(
                         timed_row(
-                            device, CASES[index], arch, of_case, given.seconds / (len(chosen) * len(architectures))
+                            device,
+                            CASES[index],
+                            arch,
+                            of_case,
+                            given.seconds / (len(chosen) * len(architectures)),
                         )
                     )
                 except RuntimeError as error:

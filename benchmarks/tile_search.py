@@ -491,7 +491,11 @@ def grouped(todo: Sequence[Case], target: GPUTarget) -> list[list[tuple[Case, Pr
     """Cases whose kernels are the same, for they share compiles."""
     found: dict[str, list[tuple[Case, Problem]]] = {}
     for case in todo:
-        problem = problem_of_case(case, target)
+        try:
+            problem = problem_of_case(case, target)
+        except MinitritonError as error:
+            print(f"{case.name}: {error.message}")
+            continue
         found.setdefault(problem.kind, []).append((case, problem))
     return list(found.values())
 

@@ -67,8 +67,10 @@ class DebugInfo(_Nodes):
 
     emission_kind = "LineTablesOnly"
 
-    def __init__(self) -> None:
+    def __init__(self, *, names_callees: bool = True) -> None:
+        """`names_callees`: the line of an op of an inlined function is that function's, with where it was called; else the call's."""
         super().__init__()
+        self._names_callees = names_callees
         self._suffixes: dict[int, tuple[Attribute, str]] = {}
         self._calls: dict[tuple[int, int | None], tuple[Attribute, int | None]] = {}
         self._unit: int | None = None
@@ -135,7 +137,10 @@ class DebugInfo(_Nodes):
                 nodes = (self.location_node(part, inlined_at) for part in parts)
                 return next((node for node in nodes if node is not None), None)
             case CallSiteLoc():
-                return self.location_node(location.callee, self._call_node(location.caller, inlined_at))
+                call = self._call_node(location.caller, inlined_at)
+                if call is not None and not self._names_callees:
+                    return call
+                return self.location_node(location.callee, call)
             case FileLineColLoc():
                 return self._line(location, inlined_at)
             case _:

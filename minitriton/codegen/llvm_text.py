@@ -46,14 +46,15 @@ def write_module(
     local_variables: bool = False,
     ptx_version: int = 87,
     reflect_ftz: bool = True,
+    names_callees: bool = True,
     flags: Sequence[str] = (),
 ) -> str:
-    """The LLVM IR text of a module of the `llvm` dialect and a back end's own. There are no `local_variables` without `line_info`; `flags` are the
-    module's in addition to NVIDIA's."""
+    """The LLVM IR text of a module of the `llvm` dialect and a back end's own. There are no `local_variables` without `line_info`; `names_callees`
+    as `DebugInfo` takes it; `flags` are the module's in addition to NVIDIA's."""
     if not line_info:
         debug = NoDebugInfo()
     else:
-        debug = VariableInfo() if local_variables else DebugInfo()
+        debug = VariableInfo() if local_variables else DebugInfo(names_callees=names_callees)
     writer = ModuleWriter(debug, ptx_version)
     globals_: list[str] = []
     functions: list[str] = []

@@ -1,4 +1,4 @@
-"""The `amdg` dialect: what AMD GPUs have of their own. Ops parse, print and verify; no pass makes or lowers them yet.
+"""The `amdg` dialect: what AMD GPUs have of their own. Passes make `buffer_load` and `buffer_store`; the others parse, print and verify.
 
 %v = amdg.buffer_load %ptr[%offsets], %mask, %other cacheModifier = ca : tensor<64x64xf32, #blocked>
 %t = amdg.async_tdm_copy_global_to_local %desc[%i, %j] into %buffer, %pred : !tt.tensordesc<...> -> !ttg.memdesc<...>

@@ -12,13 +12,14 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i32
-from xdsl.ir import Dialect
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i32
+from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import Op, declared, named
+from minitriton.dialects.narrowing import instance_of
 
 
 class IntrinsicOp(Op, ABC):
@@ -178,6 +179,63 @@ class MfmaOp(IntrinsicOp):
     def immediates(self) -> tuple[str, ...]:
         """No broadcast of blocks: cbsz, abid, blgp."""
         return ("i32 0", "i32 0", "i32 0")
+
+
+# Buffers --------------------------------------------------------------------------------------------------------------
+
+
+class MakeBufferRsrcOp(IntrinsicOp):
+    """The descriptor of the buffer that begins at `base`: 2 GiB - 2 of bytes, so that offsets from 2^31 on are outside."""
+
+    name = "rocdl.make.buffer.rsrc"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.make.buffer.rsrc.p8.p1"
+
+    base = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    flags = prop_def(IntegerAttr)
+    """The format of elements, and on RDNA how bounds are checked."""
+    traits = traits_def(Pure())
+
+    def immediates(self) -> tuple[str, ...]:
+        """Stride, bytes, format."""
+        return ("i16 0", "i64 2147483646", f"i32 {self.flags.value.data}")
+
+
+class RawPtrBufferLoadOp(IntrinsicOp):
+    """What is at a byte offset of a buffer: one integer, or a vector of 32-bit ones."""
+
+    name = "rocdl.raw.ptr.buffer.load"
+
+    rsrc = operand_def(AnyAttr())
+    offset = operand_def(i32)
+    res = result_def(AnyAttr())
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.raw.ptr.buffer.load.{_suffix(self.res.type)}"
+
+    def immediates(self) -> tuple[str, ...]:
+        return ("i32 0", "i32 0")
+
+
+class RawPtrBufferStoreOp(IntrinsicOp):
+    """The reverse of `RawPtrBufferLoadOp`."""
+
+    name = "rocdl.raw.ptr.buffer.store"
+
+    value = operand_def(AnyAttr())
+    rsrc = operand_def(AnyAttr())
+    offset = operand_def(i32)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.raw.ptr.buffer.store.{_suffix(self.value.type)}"
+
+    def immediates(self) -> tuple[str, ...]:
+        return ("i32 0", "i32 0")
+
+
+def _suffix(type_: Attribute) -> str:
+    """A type in the name of an intrinsic."""
+    return f"v{type_.get_shape()[0]}{type_.element_type}" if instance_of(type_, VectorType) else str(type_)
 
 
 ROCDL = Dialect("rocdl", *declared("rocdl", globals()))

@@ -224,7 +224,7 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
 def launch_of(program: RequestedProgram, recording: Recording) -> Launch:
     """A launch that knows what only the compile says: shared memory, scratch, tensor maps."""
     launch = program.launch()
-    text = recording.stage("ptx").raw
+    text = recording.stage(recording.assembly).raw
     launch.shared = recording.shared or shared_bytes(program.source, text or "")
     launch.global_scratch = recording.global_scratch
     launch.descriptors = recording.descriptors

@@ -16,11 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minitriton import knobs
 from minitriton.commands.output import add_json
-from minitriton.commands.shared_options import add_time_limit, time_limit
+from minitriton.commands.shared_options import add_arch, add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
+from minitriton.target import target_named
 
 if TYPE_CHECKING:
     from minitriton.fuzz.kinds import FuzzKind
@@ -51,6 +53,7 @@ def add_fuzz_command(commands: Subcommands) -> None:
         help="of interpreter, ttir, ttgir, emulator, emulator-sm80, gpu; of tiles also triton, of control flow also python "
         "(default: interpreter,ttir,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
     )
+    add_arch(fuzz)
     fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
     fuzz.add_argument(
@@ -63,6 +66,13 @@ def add_fuzz_command(commands: Subcommands) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the kernels and prints the account. 0 if nothing was found, else 1."""
+    with knobs.runtime.scope():
+        if given.arch is not None:
+            knobs.runtime.override_arch = target_named(given.arch).arch_option
+        return _run(given)
+
+
+def _run(given: argparse.Namespace) -> int:
     from minitriton.fuzz.kinds import KINDS
     from minitriton.fuzz.running import campaign
     from minitriton.fuzz.running.campaign import as_json, as_text

@@ -18,7 +18,7 @@ _FP8 = ("fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
 _CDNA = Architecture(
     "gfx90a", 0, shared_memory_kib=64, shared_kib_per_sm=64, warps_per_sm=32, ctas_per_sm=32, registers_per_sm=131072,
     registers_per_thread=512, warp_size=64, fp8_types=_FP8, mfma_version=2, has_fp8_conversions=True,
-    shared_load="ds_read", shared_store="ds_write",
+    shared_load="ds_read", shared_store="ds_write", keeps_zero_signs=False,
 )  # fmt: skip
 _RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256, mfma_version=0)
 

@@ -82,6 +82,8 @@ class Architecture:
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
     """How many elements of fp8 `wgmma` may accumulate before they are added in f32."""
+    keeps_zero_signs: bool = True
+    """Whether its code generator keeps the sign of every zero."""
     shared_load: str = "ld.shared"
     shared_store: str = "st.shared"
     """The instructions that access shared memory."""

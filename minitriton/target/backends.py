@@ -107,6 +107,8 @@ BACKENDS: dict[str, BackEnd] = {
             "emit-amdgcn": "minitriton.codegen.amd.emission",
             "link-hsaco": "minitriton.codegen.amd.emission",
             "tritonamdgpu-accelerate-matmul": "minitriton.passes.amd.accelerate_matmul",
+            "tritonamdgpu-canonicalize-pointers": "minitriton.passes.amd.canonicalize_pointers",
+            "tritonamdgpu-convert-buffer-ops": "minitriton.passes.amd.convert_buffer_ops",
             "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
         },
         dialects={"amdg": "minitriton.dialects.amdg:AMDG", "rocdl": "minitriton.dialects.rocdl:ROCDL"},

@@ -442,6 +442,27 @@ def _of_lane(m: _Machine, kind: str, value: np.ndarray, offset: np.ndarray) -> n
     return value[np.arange(m.threads) // lanes * lanes + source]
 
 
+@_handles("rocdl.make.buffer.rsrc")
+def _buffer(m: _Machine, op: Any, base: np.ndarray) -> np.ndarray:
+    return base
+
+
+@_handles("rocdl.raw.ptr.buffer.load")
+def _buffer_load(m: _Machine, op: Any, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    type_, inside = op.results[0].type, offset >= 0
+    found = m.full(type_, 0)
+    for thread in np.flatnonzero(inside & m.active):
+        row = m.load(base[thread] + offset[thread], op.operands[0].type, _lanes(type_), type_)
+        found[thread] = row if isinstance(type_, VectorType) else row[0]
+    return found
+
+
+@_handles("rocdl.raw.ptr.buffer.store")
+def _buffer_store(m: _Machine, op: Any, value: np.ndarray, base: np.ndarray, offset: np.ndarray) -> None:
+    for thread in np.flatnonzero((offset >= 0) & m.active):
+        m.store(base[thread] + offset[thread], op.operands[1].type, value[thread], op.operands[0].type)
+
+
 @_handles("rocdl.ds_bpermute")
 def _bpermute(m: _Machine, op: Any, index: np.ndarray, value: np.ndarray) -> np.ndarray:
     return _of_lane(m, "idx", value, index >> 2)

@@ -149,7 +149,7 @@ def test_dots_on_matrix_cores(
     used = {op.instruction.data for op in lowered.module.walk() if op.name == "rocdl.mfma"}
     assert used == {instruction}
     assert "v_mfma_" in kernel.asm["amdgcn"]
-    assert re.search(r"tt.store .*#mma>", kernel.asm["ttgir"])
+    assert re.search(r"amdg.buffer_store .*#mma>", kernel.asm["ttgir"])
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
     out = np.zeros((M, N), np.float32)
@@ -279,8 +279,8 @@ def test_the_stages_and_triton_s_attributes() -> None:
         assert attribute in llir
     text = kernel.asm["amdgcn"]
     assert '.amdgcn_target "amdgcn-amd-amdhsa--gfx942"' in text
-    assert text.count("global_load_dword ") == 8
-    assert text.count("global_store_dword ") == 4
+    assert text.count("buffer_load_dword ") == 8
+    assert text.count("buffer_store_dword ") == 4
     assert ".amdhsa_kernel add" in text
 
 
@@ -392,7 +392,7 @@ def test_a_launch_on_arrays_runs_on_the_emulator(monkeypatch: pytest.MonkeyPatch
     kernel = add[(4,)](x, x, out, 1000, BLOCK=256)
     assert kernel.metadata.target == GFX942
     np.testing.assert_array_equal(out, x + x)
-    assert kernel.last_report.mix()["global_load_dword"] == 32
+    assert kernel.last_report.mix()["buffer_load_dword"] == 32
     assert kernel.last_report.mix(in_ptx=True)["ld.global"] == 32
     with pytest.raises(RuntimeError, match=r"out-of-bounds: .*`x`"):
         add[(4,)](x[:999].copy(), x, out, 1000, BLOCK=256)
@@ -416,7 +416,7 @@ def test_the_explorer_connects_the_source_to_amdgcn() -> None:
         options_for(GFX942),
     )
     lines = {line.text.split()[0]: line.source for line in recording.stage("amdgcn").lines if line.source}
-    file, number = lines["global_load_dword"]
+    file, number = lines["buffer_load_dword"]
     assert Path(file).name == "test_amd.py"
     assert "tl.load(x + i" in Path(file).read_text().splitlines()[number - 1]
 

@@ -154,3 +154,16 @@ def test_an_iteration_reads_for_the_next_one_before_it_copies(monkeypatch: pytes
     assert [body.count("num = 0") for body in bodies] == [0, 1], "it waits before its own two copies"
     loops = [kernel.asm["ptx"].partition("$L__BB0_")[2].rpartition("bra")[0] for kernel in kernels]
     assert [loop.count("bar.sync") for loop in loops] == [loops[0].count("bar.sync"), loops[0].count("bar.sync") - 1]
+
+
+@pytest.mark.parametrize(("columns", "is_split"), [(128, True), (64, False)])
+def test_an_sm_that_then_holds_more_ctas_is_a_reason(columns: int, is_split: bool) -> None:
+    """64x128x64 needs 160 registers for accumulators and whole operands; of 64x64x64 shared memory holds no more CTAs either way."""
+    options: dict[str, Any] = {"num_warps": 4, "num_stages": 3}
+    types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
+    constants = {"M": 64, "N": columns, "K": 64, "WAY": 0}
+    attributes = {(index,): [["tt.divisibility", 16]] for index in range(4)}
+    text = pipeline(80, "minitriton-split-chains{occupancy=true}", options)
+    source = triton.compiler.ASTSource(matmul, types, constants, attributes)
+    made = triton.compile(source, GPUTarget("cuda", 80, 32), {**options, "pipeline": text}, assemble=False)
+    assert ("memdesc_subslice" in made.asm["ttgir"]) == is_split

@@ -239,7 +239,7 @@ export class WhatIfTab {
     const link = new URL(location.href);
     if (shown.code) link.hash = `state=${shown.code}`;
     this.changes.replaceChildren(
-      make("h4", {}, view.compile ? (shown.label ?? "") : "nothing is changed"),
+      make("h4", {}, view.compile ? (shown.label ?? "") : "as it was opened"),
       ...(view.compile ? [table(["", "now", "before"], rows), this.links()] : []),
       make("p", {}, make("a", { href: link.href, id: "link" }, "link to this state")),
       make("p", {}, "the same from a command line:"),

@@ -53,7 +53,10 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
             if KERNEL in op.attributes:
                 op.attributes["amdgpu-waves-per-eu"] = StringAttr(f"{self.waves_per_eu}, {self.waves_per_eu}")
                 op.attributes["denormal-fp-math-f32"] = StringAttr("preserve-sign" if self.flush_denormals else "ieee")
-        text = write_module(source, line_info=self.line_info, reflect_ftz=False, flags=(_CODE_OBJECT_VERSION,))
+        # `.loc` of AMDGCN cannot say where a function was inlined: lines are the user's own.
+        text = write_module(
+            source, line_info=self.line_info, reflect_ftz=False, names_callees=False, flags=(_CODE_OBJECT_VERSION,)
+        )
         return CheckedLLVMIR(text)
 
 

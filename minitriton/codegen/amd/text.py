@@ -22,9 +22,10 @@ def _intrinsic(w: FunctionWriter, op: rocdl.IntrinsicOp) -> None:
     name = op.intrinsic()
     types = [*(type_text(value.type) for value in op.operands), *(each.split()[0] for each in op.immediates())]
     arguments = ", ".join([*map(w.typed, op.operands), *op.immediates()])
-    result = type_text(op.results[0].type)
+    result = type_text(op.results[0].type) if op.results else "void"
     w.module.declare(name, result, ", ".join(types))
-    w.emit(f"{w.define(op.results[0])} = call {result} @{name}({arguments})")
+    defined = f"{w.define(op.results[0])} = " if op.results else ""
+    w.emit(f"{defined}call {result} @{name}({arguments})")
 
 
 @WRITERS.add(rocdl.GridDimOp)

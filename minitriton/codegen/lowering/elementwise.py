@@ -347,8 +347,12 @@ def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
         wide = I64 if bits <= 32 else IntegerType(2 * bits)
         first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
-        product = b.mul(first, second)
-        return b.cast(L.TruncOp, b.lshr(product, bits), element)
+        product, count = b.mul(first, second), lanes(v[0].type)
+        if count == 1 or bits <= 32:
+            return b.cast(L.TruncOp, b.lshr(product, bits), element)
+        # No attribute holds a vector of i128.
+        shift = b.cast(L.ZExtOp, b.constant(vector_type(I64, count), bits), wide)
+        return b.cast(L.TruncOp, b.binary(L.LShrOp, product, shift), element)
 
     f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 

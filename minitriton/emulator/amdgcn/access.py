@@ -6,6 +6,7 @@ global_load_dwordx2 v[0:1], v[2:3], off offset:16      →   8 bytes from the ad
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,12 +66,22 @@ def _both(x: Waves, inside: np.ndarray | None) -> Mask:
     return lanes if inside is None else inside.ravel() if lanes is None else lanes & inside.ravel()
 
 
+def _is_unaligned(address: np.ndarray, mask: Mask, width: int) -> bool:
+    """Whether elements are to be accessed byte by byte: the HSA driver puts memory and LDS into unaligned mode (LLVM, "User Guide for AMDGPU
+    Backend", `unaligned-access-mode`), and LLVM makes one access of neighbours. Atomics need aligned addresses."""
+    return width > 1 and bool(((address if mask is None else address[mask]) & (width - 1)).any())
+
+
 def load(x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, width: int, count: int) -> list[np.ndarray]:
-    """`count` elements of `width` bytes a thread, as uint32; 0 for threads that do not act. Words need an address that is a multiple of 4 at most."""
+    """`count` elements of `width` bytes a thread, as uint32; 0 for threads that do not act."""
     flat = np.broadcast_to(address, (x.waves, LANES)).ravel()
     if mask is not None and not mask.any():
         return [np.zeros((x.waves, LANES), U32) for _ in range(count)]
     mask = x.mask(mask)
+    if _is_unaligned(flat, mask, width):
+        octets = load(x, site, space, address, mask, 1, width * count)
+        parts = [octet << U32(8 * (n % width)) for n, octet in enumerate(octets)]
+        return [functools.reduce(np.bitwise_or, parts[n : n + width]) for n in range(0, len(parts), width)]
     size = width * count
     offset, mask = checked.locate(x, site, space, flat, mask, size, width)
     lanes = None if mask is None else np.nonzero(mask)[0]
@@ -98,6 +109,10 @@ def store(
     if mask is not None and not mask.any():
         return
     mask = x.mask(mask)
+    if _is_unaligned(flat, mask, width):
+        octets = [value >> U32(8 * n) & U32(0xFF) for value in values for n in range(width)]
+        store(x, site, space, address, mask, octets, 1)
+        return
     size = width * len(values)
     offset, mask = checked.locate_to_write(x, site, space, flat, mask, size, width)
     lanes = x.index if mask is None else np.nonzero(mask)[0]
@@ -192,7 +207,8 @@ def _address(i: Instruction, at: int) -> tuple[Locate, frozenset[int]]:
 
 def _buffer(i: Instruction, at: int, width: int, count: int) -> tuple[Locate, frozenset[int]]:
     """Of `buffer_*`: base, stride and number of records in four scalar registers (ISA, section 9.1.5): each element outside reads as 0 and is
-    not written. Without a stride records are bytes; with one and no index, all is record 0."""
+    not written. Without a stride records are bytes; with one and no index, all is record 0. The register's offset and the instruction's are added modulo
+    2^32: LLVM splits a sum into the two whatever it overflows (`splitBufferOffsets`, which says that gfx1250 is the first to differ)."""
     operands = list(i.operands[at:])
     offsets: Fetch | None = None
     if "offen" in i.modifiers:
@@ -217,7 +233,7 @@ def _buffer(i: Instruction, at: int, width: int, count: int) -> tuple[Locate, fr
         stride = (high >> U32(16)) & U32(0x3FFF)
         own = np.zeros((x.waves, 1), np.int64) if offsets is None else offsets(x).astype(np.int64)
         moved = scalar(x).astype(np.int64)
-        within: np.ndarray = np.broadcast_to(own + fixed, (x.waves, LANES))
+        within: np.ndarray = np.broadcast_to((own + fixed) & 0xFFFFFFFF, (x.waves, LANES))
         last: np.ndarray = within[np.newaxis] + (np.arange(count) * width)[:, np.newaxis, np.newaxis] + (width - 1)
         inside: np.ndarray = np.where(stride == 0, np.less(last, records.astype(np.int64) - moved), records > 0)
         return Where(base + within + moved, None if inside.all() else inside)

@@ -53,7 +53,8 @@ def parse_cached(text: str) -> Module:
 
 
 @functools.lru_cache(maxsize=64)
-def _translated(text: str, name: str) -> Program:
+def translated(text: str, name: str) -> Program:
+    """The program of a kernel, remembering recent ones."""
     module = parse_cached(text)
     return translate(module, module.kernels[name])
 
@@ -92,7 +93,7 @@ def run(
     lds = shared_bytes + entry.directive("group_segment_fixed_size")
     if not 0 <= lds <= MOST_LDS:
         raise EmulationError(f"kernel {entry.name} has {lds} bytes of LDS; the most is {MOST_LDS}")
-    program = _translated(text, entry.name)
+    program = translated(text, entry.name)
     launch = _Launch(
         module, entry, program, extents_of(grid), args, names, threads, lds, check, Deadline(seconds), resident, programs, reach, reachable
     )  # fmt: skip

@@ -81,6 +81,12 @@ def leading(value: np.ndarray) -> np.ndarray:
     return np.where(value == 0, 0xFFFFFFFF, integers.leading_zeros(value)).astype(np.uint32)
 
 
+def same_as_sign(value: np.ndarray) -> np.ndarray:
+    """Bits from the highest on that are as it is, which is the sign; -1 if all are."""
+    sign = value >> value.dtype.type(8 * value.itemsize - 1)
+    return leading((value ^ sign).view(f"u{value.itemsize}"))
+
+
 def _rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {
         "s_add_u32": ("u32+", "u32 u32", _add),
@@ -105,6 +111,8 @@ def _rules() -> dict[str, Rule]:
         "s_bfe_i64": ("i64?", "i64 u32", field_of),
         "s_flbit_i32_b32": ("u32", "u32", leading),
         "s_flbit_i32_b64": ("u32", "u64", leading),
+        "s_flbit_i32": ("u32", "i32", same_as_sign),
+        "s_flbit_i32_i64": ("u32", "i64", same_as_sign),
         "s_ff1_i32_b32": ("u32", "u32", first_one),
         "s_ff1_i32_b64": ("u32", "u64", first_one),
         "s_bcnt1_i32_b32": ("u32?", "u32", integers.popcount),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.amdgcn.scalar import first_one, leading, left, right
+from minitriton.emulator.amdgcn.scalar import first_one, leading, left, right, same_as_sign
 from minitriton.emulator.amdgcn.values import U32, U64, Array, Compute, One, Three, Two
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
@@ -264,7 +264,7 @@ def _integers(rules: dict[str, Rule]) -> None:
         "v_bfe_u32": ("u32", u3, lambda a, b, c: integers.extract_bits(a, b & U32(31), c & U32(31))),
         "v_bfe_i32": ("i32", "i32 u32 u32", lambda a, b, c: integers.extract_bits(a, b & U32(31), c & U32(31))),
         "v_bcnt_u32_b32": ("u32", "u32 u32", lambda a, b: integers.popcount(a) + b),
-        "v_ffbh_u32": ("u32", "u32", leading), "v_ffbl_b32": ("u32", "u32", first_one),
+        "v_ffbh_u32": ("u32", "u32", leading), "v_ffbh_i32": ("u32", "i32", same_as_sign), "v_ffbl_b32": ("u32", "u32", first_one),
         "v_mbcnt_lo_u32_b32": ("u32", "u32 u32", _below(0)), "v_mbcnt_hi_u32_b32": ("u32", "u32 u32", _below(32)),
         "v_add3_u32": ("u32", u3, lambda a, b, c: a + b + c), "v_or3_b32": ("u32", u3, lambda a, b, c: a | b | c),
         "v_and_or_b32": ("u32", u3, lambda a, b, c: (a & b) | c), "v_xad_u32": ("u32", u3, lambda a, b, c: (a ^ b) + c),

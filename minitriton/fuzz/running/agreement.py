@@ -22,12 +22,13 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.fuzz.generation.elements import numbers
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.launch import FuzzedLaunch, make_arguments
-from minitriton.fuzz.running.oracles import ARCH, Compilation, OracleOutcome, run_oracles, written
+from minitriton.fuzz.running.oracles import Compilation, OracleOutcome, run_oracles, written
 from minitriton.fuzz.tree import Array, Kernel
 from minitriton.fuzz.validity.access_analysis import Written
 from minitriton.fuzz.validity.analysis import Analysis, analyse
 from minitriton.lab.comparison import less_exact_dot, rounding_tolerance
 from minitriton.pipeline.pass_registry import Property
+from minitriton.target import default_arch, target_named
 
 TOLERANCE = 2.0
 """Two oracles may each be off by the error that the analysis found."""
@@ -134,7 +135,7 @@ def differing(a: np.ndarray, b: np.ndarray, array: Array, written: Written | Non
     bits = a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")
     both_nan = np.isnan(x) & np.isnan(y)
     same = bits | both_nan
-    if written.either_zero or written.error:
+    if written.either_zero or written.error or not target_named(default_arch()).features.keeps_zero_signs:
         same |= x == y
     if written.error:
         x, y = x.astype(np.float64), y.astype(np.float64)
@@ -180,7 +181,7 @@ def with_pass(
     wrong = [name for name in ran if not is_right(outcomes[name])]
     if not wrong:
         return list(findings)
-    name = first_wrong_pass(case, is_right, 80 if wrong == ["emulator-sm80"] else ARCH)
+    name = first_wrong_pass(case, is_right, 80 if wrong == ["emulator-sm80"] else default_arch())
     return [
         replace(f, signature=f"{f.signature}: {name}")
         if f.kind == "difference" or (f.kind == "error" and _INTERPRETER in f.signature)
@@ -189,7 +190,7 @@ def with_pass(
     ]
 
 
-def first_wrong_pass(case: FuzzedLaunch, is_right: IsRight, arch: int = ARCH) -> str:
+def first_wrong_pass(case: FuzzedLaunch, is_right: IsRight, arch: int | str) -> str:
     """Runs the interpreter after each pass that changes the module, down to the last TTGIR."""
     with written(case.source) as path:
         made = Compilation.of(case, path, arch)

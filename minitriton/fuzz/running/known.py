@@ -16,9 +16,13 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.ir import Operation
+
+from minitriton.codegen.types import bit_width
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts.launch import backend_name
 from minitriton.dialects.text import parse_module
-from minitriton.dialects.tt.types import shape_of
+from minitriton.dialects.tt.types import element_type, shape_of
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.running.agreement import FuzzFinding, case_of, run_case
 from minitriton.fuzz.running.launch import FuzzedLaunch
@@ -26,6 +30,7 @@ from minitriton.fuzz.running.oracles import triton_ttgir
 from minitriton.fuzz.tree import (
     Apply,
     Assign,
+    Atomic,
     Expr,
     For,
     If,
@@ -135,6 +140,25 @@ def _counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
+def _without_extremes(kernel: Kernel) -> Kernel:
+    """An atomic minimum or maximum of integers is an `or`."""
+    return replace(kernel, body=_without_extremes_in(kernel.body))
+
+
+def _without_extremes_in(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    found: list[Stmt] = []
+    for statement in body:
+        if isinstance(statement, Atomic) and statement.op in ("max", "min"):
+            statement = replace(statement, op="or")
+        elif isinstance(statement, For | While):
+            statement = replace(statement, body=_without_extremes_in(statement.body))
+        elif isinstance(statement, If):
+            then, otherwise = _without_extremes_in(statement.then), _without_extremes_in(statement.otherwise)
+            statement = replace(statement, then=then, otherwise=otherwise)
+        found.append(statement)
+    return tuple(found)
+
+
 def _without_bounds_in_loops(kernel: Kernel) -> Kernel:
     """A loop within a loop runs twice, whatever it asked for."""
     return replace(kernel, body=_counted_to_two(kernel.body, within=False))
@@ -161,6 +185,9 @@ KNOWN = (
     KnownDifference("a reduction accumulated in a loop", _without_accumulated_reductions),
     KnownDifference("a negative constant `other` of 8 or 16 bits", _without_constant_others, ("triton |",)),
     KnownDifference("what a loop carries only for the bounds of a loop in it", _without_bounds_in_loops, ("triton |",)),
+    KnownDifference(
+        "an atomic minimum of signed integers, combined within a wave (AMD)", _without_extremes, ("triton |",)
+    ),
     KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
 )
 
@@ -168,6 +195,7 @@ RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
 SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold its elements again"
 SCAN_OF_ONE_LANE = "a scan along an axis that one lane holds in several blocks"
 PADDED_VECTORS = "padding of shared memory that is no multiple of a vector"
+BYTES_BETWEEN_LANES = "8-bit elements that lanes of a wave exchange (AMD)"
 WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
 _WITHOUT_OPTIMISER = "DISABLE_LLVM_OPT"
 FAILED_PASS = "a pass of Triton's fails"
@@ -218,6 +246,8 @@ def known_layout(launch: FuzzedLaunch) -> str | None:
     ops = list(parse_module(ttgir).walk())
     if any(_reduces_reshaped_layout(op) for op in ops if isinstance(op, tt.ReduceOp)):
         return RESHAPED_LAYOUT
+    if any(map(_exchanges_bytes, ops)):
+        return BYTES_BETWEEN_LANES
     scans = [op for op in ops if isinstance(op, tt.ScanOp)]
     if any(map(_scans_over_repeats, scans)):
         return SCAN_OVER_REPEATS
@@ -227,6 +257,13 @@ def known_layout(launch: FuzzedLaunch) -> str | None:
         ttg.layout_of(value.type) for op in ops for value in op.results if isinstance(value.type, ttg.MemDescType)
     )
     return PADDED_VECTORS if any(isinstance(each, PaddedShared) for each in buffers) else None
+
+
+def _exchanges_bytes(op: Operation) -> bool:
+    """Whether lanes exchange four packed elements at a time: the selectors of the bytes that a lane keeps are those of another step."""
+    if not isinstance(op, ttg.ConvertLayoutOp) or backend_name(op) != "hip":
+        return False
+    return bit_width(element_type(op.results[0].type)) == 8
 
 
 def _reduces_reshaped_layout(op: tt.ReduceOp) -> bool:

@@ -3,9 +3,9 @@
 interpreter     the frontend's TTIR on NumPy, before any pass
 ttir            TTIR after all its passes on NumPy
 ttgir           TTGIR after all its passes on NumPy
-emulator        minitriton's PTX for sm_90 on the emulator, with its checks
+emulator        minitriton's PTX for sm_90, or AMDGCN for what `TRITON_OVERRIDE_ARCH` names, on the emulator, with its checks
 emulator-sm80   minitriton's PTX for sm_80 on the emulator
-triton          Triton's own PTX of the same source on the emulator (needs Triton's wheel, no GPU)
+triton          Triton's own assembly of the same source for the same target on the emulator (needs Triton's wheel, no GPU)
 gpu             minitriton's cubin on the GPU (needs one)
 
 Out: an `OracleOutcome` an oracle: the arrays after the run, or what stopped it, and what the emulator found.
@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 import minitriton
 import minitriton.language
-from minitriton import emulator, knobs
+from minitriton import knobs
 from minitriton.as_triton.compiler import ASTSource, CompiledKernel
 from minitriton.as_triton.compiler import compile as compile_kernel
 from minitriton.dialects.context import make_context
@@ -47,7 +47,8 @@ from minitriton.interpreter import interpret
 from minitriton.pipeline.pass_registry import Pass, Property, Step
 from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import CompileOptions, GPUTarget, default_arch, options_for, target_named
+from minitriton.target.backends import backend
 
 ENDED = -signal.SIGPROF
 """The exit code of a process that was ended."""
@@ -73,9 +74,8 @@ def limited() -> Generator[None]:
 
 
 ORACLES = ("interpreter", "ttir", "ttgir", "emulator", "emulator-sm80", "triton", "gpu")
-ARCH = 90
-_ARCHITECTURES = {"emulator-sm80": 80}
-"""Oracles of another architecture than `ARCH`."""
+_ARCHITECTURES: dict[str, int | str] = {"emulator-sm80": 80}
+"""Oracles of another architecture than `default_arch()`."""
 
 _Made = TypeVar("_Made")
 
@@ -96,10 +96,11 @@ def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, OracleOut
     outcomes: dict[str, OracleOutcome] = {}
     with written(case.source) as path:
         own = [name for name in names if name != "triton"]
-        for arch in (ARCH, 80):
-            of_arch = [name for name in own if _ARCHITECTURES.get(name, ARCH) == arch]
-            if of_arch:
-                outcomes.update(_run_own(case, path, of_arch, arch))
+        by_arch: dict[int | str, list[str]] = {}
+        for name in own:
+            by_arch.setdefault(_ARCHITECTURES.get(name, default_arch()), []).append(name)
+        for arch, of_arch in by_arch.items():
+            outcomes.update(_run_own(case, path, of_arch, arch))
         if "triton" in names:
             outcomes["triton"] = _run_triton(case, path)
     return {name: outcomes[name] for name in names}
@@ -154,21 +155,21 @@ class Compilation:
     source: ASTSource
     module: ModuleOp
     target: GPUTarget
-    options: CUDAOptions
+    options: CompileOptions
     context: Context
 
     @staticmethod
-    def of(case: FuzzedLaunch, path: Path, arch: int) -> Compilation:
+    def of(case: FuzzedLaunch, path: Path, arch: int | str) -> Compilation:
         """The TTIR that the frontend makes of the kernel in `path`."""
-        target = GPUTarget("cuda", arch, 32)
-        options, context = CUDAOptions.for_target(target, **case.options), make_context()
+        target = target_named(arch)
+        options, context = options_for(target, **case.options), make_context()
         kernel = load(path, minitriton, minitriton.language)
         source = ASTSource.of(kernel, case.launch.signature, case.launch.constants, case.launch.attrs)
         return Compilation(case, source, source.make_ir(target, options, context), target, options, context)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The passes from the frontend's TTIR to PTX."""
+        """The passes from the frontend's TTIR to PTX or AMDGCN."""
         return pipeline_for(self.target, self.options, ext=self.source.ext).steps
 
     def interpreted(self, stage: str) -> OracleOutcome:
@@ -201,7 +202,7 @@ class Compilation:
         return _attempt(f"pass {step.name}", apply)
 
 
-def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str], arch: int) -> dict[str, OracleOutcome]:
+def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str], arch: int | str) -> dict[str, OracleOutcome]:
     outcomes: dict[str, OracleOutcome] = {}
     made = _attempt("frontend", lambda: Compilation.of(case, path, arch))
     if isinstance(made, OracleOutcome):
@@ -221,19 +222,17 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str], arch: int) ->
     shared_bytes = shared.value.data if isinstance(shared, IntegerAttr) else 0
     for name in ("emulator", "emulator-sm80"):
         if name in names:
-            outcomes[name] = _emulated(str(value), case, shared_bytes)
+            outcomes[name] = _emulated(str(value), case, shared_bytes, made.target)
     if "gpu" in names:
         outcomes["gpu"] = _run_on_gpu(case, made.source)
     return outcomes
 
 
-def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> OracleOutcome:
-    arguments = case.launch.arguments
+def _emulated(text: str, case: FuzzedLaunch, shared: int, target: GPUTarget) -> OracleOutcome:
+    arguments, run = case.launch.arguments, backend(target.backend).load("emulator")
     report = _attempt(
         "emulator",
-        lambda: emulator.run(
-            ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20, seconds=knobs.emulator.seconds
-        ),
+        lambda: run(text, None, case.grid, arguments.fresh(), shared, scratch=1 << 20, seconds=knobs.emulator.seconds),
     )
     if isinstance(report, OracleOutcome):
         return report
@@ -245,8 +244,8 @@ def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> OracleOutcome:
 
 
 def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, object, dict[str, Any]]]:
-    """Triton's own "ttir" (none of Gluon), "ttgir", "llir" and "ptx" of the kernel in `path` (`str` makes texts of them), each made when it is
-    asked for, with the metadata so far. No ptxas and no cache take part."""
+    """Triton's own "ttir" (none of Gluon), "ttgir", "llir" and assembly of the kernel in `path` (`str` makes texts of them), each made when it is
+    asked for, with the metadata so far. No assembler and no cache take part."""
     import triton
     import triton.language
     from triton._C.libtriton import ir
@@ -256,24 +255,26 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, object,
 
     launch = case.launch
     kernel = load(path, triton, triton.language)
-    is_gluon = kernel.is_gluon()
-    kind: Any = (
-        importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource if is_gluon else TritonSource
-    )
+    kind: Any = TritonSource
+    if kernel.is_gluon():
+        kind = importlib.import_module("triton.experimental.gluon._runtime").GluonASTSource
     source = kind(kernel, launch.signature, launch.constants, launch.attrs)
-    target = TritonTarget("cuda", ARCH, 32)
-    backend = make_backend(target)
-    options = backend.parse_options(case.options)
+    own = target_named(default_arch())
+    arch: Any = own.arch
+    target = TritonTarget(own.backend, arch, own.warp_size)
+    compiler: Any = make_backend(target)
+    options = compiler.parse_options(case.options)
     context = ir.context()
     ir.load_dialects(context)
-    backend.load_dialects(context)
-    functions = backend.get_codegen_implementation(options)
-    module = source.make_ir(target, options, functions, backend.get_module_map(), context)
+    compiler.load_dialects(context)
+    functions = compiler.get_codegen_implementation(options)
+    module = source.make_ir(target, options, functions, compiler.get_module_map(), context)
     metadata: dict[str, Any] = {}
-    first = {"ttgir": backend.gluon_to_ttgir} if is_gluon else {"ttir": backend.make_ttir, "ttgir": backend.make_ttgir}
-    for stage, make in {**first, "llir": backend.make_llir, "ptx": backend.make_ptx}.items():
+    stages: dict[str, Callable[[object, dict[str, Any]], object]] = {}
+    compiler.add_stages(stages, options, source.language)
+    for stage in [name for name in stages if name != backend(own.backend).binary]:
         with limited():
-            module = make(module, metadata, options, ARCH)
+            module = stages[stage](module, metadata)
         yield stage, module, metadata
 
 
@@ -283,15 +284,17 @@ def triton_ttgir(case: FuzzedLaunch) -> str:
         return next(str(module) for stage, module, _ in triton_stages(case, path) if stage == "ttgir")
 
 
-def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
-    """Triton's PTX, and its bytes of shared memory."""
-    *_, (_, ptx, metadata) = triton_stages(case, path)
-    return str(ptx), metadata["shared"]
+def _triton_assembly(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
+    """Triton's PTX or AMDGCN, and its bytes of shared memory."""
+    *_, (_, text, metadata) = triton_stages(case, path)
+    return str(text), metadata["shared"]
 
 
 def _run_triton(case: FuzzedLaunch, path: Path) -> OracleOutcome:
-    made = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
-    return made if isinstance(made, OracleOutcome) else _emulated(made[0], case, made[1])
+    made = _attempt("Triton's compiler", lambda: _triton_assembly(case, path))
+    if isinstance(made, OracleOutcome):
+        return made
+    return _emulated(made[0], case, made[1], target_named(default_arch()))
 
 
 def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> OracleOutcome:
@@ -345,7 +348,7 @@ def _compiled(case: FuzzedLaunch, source: ASTSource, capability: int) -> Compile
     """The kernel; the user's cache is left alone, as no fuzzed kernel comes twice."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder, knobs.cache.scope():
         knobs.cache.dir = folder
-        return compile_kernel(source, GPUTarget("cuda", capability, 32), case.options)
+        return compile_kernel(source, target_named(capability), case.options)
 
 
 def _capability() -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, Operation
 
-from minitriton.dialects import tt
+from minitriton.dialects import amdg, tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, shape_of
 from minitriton.interpreter.machine import TileMachine
@@ -134,6 +134,34 @@ def _store(op: tt.StoreOp | tt.AtomicStoreOp, machine: TileMachine) -> Callable[
         store_where(memory, np.asarray(pointer), values, mask, dtype)
 
     return run
+
+
+@STATEFUL_OPS.add(amdg.BufferLoadOp)
+def _buffer_load(op: amdg.BufferLoadOp, machine: TileMachine) -> Callable[..., Array]:
+    memory, dtype, size = machine.memory, dtype_of(op.results[0].type), pointee_size(op.ptr.type)
+
+    def run(pointer: Array, offsets: Array, *rest: Array) -> Array:
+        rest = rest[op.stride is not None :]
+        mask, other = (*rest, None, None)[:2] if op.mask is not None else (None, None)
+        return load_where(memory, _buffered(pointer, offsets, size), mask, other, dtype)
+
+    return run
+
+
+@STATEFUL_OPS.add(amdg.BufferStoreOp)
+def _buffer_store(op: amdg.BufferStoreOp, machine: TileMachine) -> Callable[..., None]:
+    memory, dtype, size = machine.memory, dtype_of(op.value.type), pointee_size(op.ptr.type)
+
+    def run(values: Array, pointer: Array, offsets: Array, *rest: Array) -> None:
+        mask = rest[-1] if op.mask is not None else None
+        store_where(memory, _buffered(pointer, offsets, size), values, mask, dtype)
+
+    return run
+
+
+def _buffered(pointer: Array, offsets: Array, size: int) -> np.ndarray:
+    """Addresses of elements of `size` bytes at offsets without a sign."""
+    return np.asarray(pointer) + offsets.astype(np.uint32).astype(np.int64) * size
 
 
 @STATEFUL_OPS.add(tt.AddPtrOp)

@@ -27,7 +27,7 @@ from minitriton.errors import MinitritonError
 from minitriton.host.tables import aligned
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.references import Reference, references_of
+from minitriton.lab.sweeping.references import Inputs, references_of
 from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.states import State, States, StepFailure
 from minitriton.pipeline.pass_manager import Pipeline
@@ -77,10 +77,10 @@ class Commutation:
         return (" ." if row == column else self.relation(row, column)).rjust(2)
 
 
-def commutation(kernels: str | Reference | Sequence[str | Reference]) -> Commutation:
-    """Runs every two passes of each level both ways on each kernel."""
+def commutation(kernels: object, *, inputs: Inputs | None = None, grid: tuple[int, ...] = (1,)) -> Commutation:
+    """Runs every two passes of each level both ways on each kernel; `kernels`, `inputs` and `grid` as `sweep` takes them."""
     found = Commutation()
-    for reference in references_of(kernels):
+    for reference in references_of(kernels, inputs, grid):
         task = reference.task()
         states = States(task.context, task.make_ir, task.facts)
         at = 0
@@ -178,13 +178,15 @@ class Ablation:
         return "=" if change == 0 else f"{100 * change:+.1f}%"
 
 
-def leave_one_out(kernels: str | Reference | Sequence[str | Reference], metrics: Sequence[str] = ()) -> Ablation:
+def leave_one_out(
+    kernels: object, metrics: Sequence[str] = (), *, inputs: Inputs | None = None, grid: tuple[int, ...] = (1,)
+) -> Ablation:
     """Evaluates each kernel with its target's default pipeline, and without each pass that stays within its level (wherever it stands).
 
     `metrics`: what is measured in addition to text and counts, by name or group. Raises `MinitritonError` for what cannot be measured here.
     """
     ablation = Ablation()
-    for reference in references_of(kernels):
+    for reference in references_of(kernels, inputs, grid):
         evaluator = Evaluator(reference.task(), metrics)
         steps = evaluator.task.pipeline().steps
         ablation.whole[reference.name] = evaluator.record(Pipeline(steps))

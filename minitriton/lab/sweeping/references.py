@@ -9,24 +9,34 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
+import shutil
+import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
+from minitriton import knobs
 from minitriton.dialects.narrowing import TUPLE, instance_of
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.damaged_files import damage_of, parse_json, read_regular
 from minitriton.host.json_values import of_json
+from minitriton.host.source_text import line_at
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
+from minitriton.lab.launches.recorder import Recorder
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pass_registry import load_own_passes
+from minitriton.runtime.jit import kernel_in
+from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.target import options_for, target_named
 
 if TYPE_CHECKING:
@@ -59,8 +69,10 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """What records call it: a launch on another target is another kernel."""
-        return self.kernel if self.arch == 90 else f"{self.kernel} {target_named(self.arch).sm.rstrip('a')}"
+        """What records call it: a launch on another target is another kernel; a call that was passed goes by its folder's name."""
+        path = Path(self.kernel)
+        called = path.name if path.parent == _calls() else self.kernel
+        return called if self.arch == 90 else f"{called} {target_named(self.arch).sm.rstrip('a')}"
 
     @property
     def launch(self) -> tuple[object, ...]:
@@ -137,12 +149,12 @@ class Reference:
         )  # fmt: skip
 
     def _of_file(self) -> TuningTask:
+        from minitriton.commands.inferred_signature import inferred_signature
         from minitriton.commands.kernel_files import load_kernel
         from minitriton.commands.signature import ast_source
 
-        if not self.signature:
-            raise MinitritonError(f"{self.kernel} needs --signature", help="give it as to `minitriton compile`")
-        source = ast_source(load_kernel(self.kernel), self.signature)
+        kernel = load_kernel(self.kernel)
+        source = ast_source(kernel, self.signature or inferred_signature(kernel).text)
         target = target_named(self.arch)
         options = options_for(target, **dict(self.options))
         arguments = _Generated(self, parameters_of(source))
@@ -236,17 +248,78 @@ def _of_group(name: str) -> list[str]:
     return corpus.having(*name.split("+")) if "." in name else [case.name for case in corpus.cases(name)]
 
 
-def references_of(kernels: str | Reference | Iterable[object]) -> list[Reference]:
-    """The references among `kernels` (or the only one), and those that its names stand for. Raises `MinitritonError` for anything else."""
+Inputs = Mapping[str, object] | Sequence[object]
+"""What a kernel is called with: values by parameter, in order or by name, and compile options (`num_warps`) by name."""
+
+
+def references_of(kernels: object, inputs: Inputs | None = None, grid: tuple[int, ...] = (1,)) -> list[Reference]:
+    """The references among `kernels` (or the only one), and those that its names stand for; of a `@jit` function the call with `inputs`.
+    Raises `MinitritonError` for anything else."""
     found: list[Reference] = []
-    for kernel in [kernels] if isinstance(kernels, (str, Reference)) else kernels:
-        if not isinstance(kernel, (str, Reference)):
+    is_one = isinstance(kernels, (str, Reference, KernelInterface)) or not hasattr(kernels, "__iter__")
+    several = [kernels] if is_one else list(cast("Iterable[object]", kernels))
+    for kernel in several:
+        if isinstance(kernel, KernelInterface):
+            found.append(reference_of_call(kernel, inputs, grid))
+        elif not isinstance(kernel, (str, Reference)):
             raise MinitritonError(
-                f"a sweep takes names, which other processes find, not a {type(kernel).__name__}",
+                f"a sweep takes names, which other processes find, or @jit functions with inputs, not a {type(kernel).__name__}",
                 help="name FILE.py:kernel or a case of --corpus FILE.py; search and Evaluator take a TuningTask",
             )
-        found += [kernel] if isinstance(kernel, Reference) else references([kernel])
+        else:
+            found += [kernel] if isinstance(kernel, Reference) else references([kernel])
     return found
+
+
+def reference_of_call(kernel: KernelInterface, inputs: Inputs | None, grid: tuple[int, ...]) -> Reference:
+    """The call of a `@jit` function, written down so that other processes find it. Raises `MinitritonError` at the caller's line where
+    an input is missing, or is not what a launch takes."""
+    jitted = kernel_in(kernel)
+    if jitted is None:
+        raise _at_caller(f"{kernel!r} is not a @jit function", "pass the function that @triton.jit made")
+    names = jitted.arg_names
+    given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs or (), strict=False))
+    values = {one.name: one.default for one in jitted.params if one.has_default} | given
+    if missing := [name for name in names if name not in values]:
+        takes = f"inputs={{{', '.join(f'{name!r}: ...' for name in names)}}}, grid=(...)"
+        raise _at_caller(f"inputs of {jitted.__name__} lack {', '.join(missing)}", f"give {takes}")
+    options = {name: value for name, value in values.items() if name not in names}
+    digest = hashlib.blake2b(
+        f"{jitted.file_name} {jitted.src} {grid} {sorted(options.items())}".encode(), digest_size=5
+    )
+    for name in names:
+        digest.update(_bytes_of(values[name]))
+    folder = _calls() / f"{jitted.__name__}-{digest.hexdigest()}"
+    if not folder.is_dir():
+        x, y, z = (*grid, 1, 1)[:3]
+        with tempfile.TemporaryDirectory() as scratch:
+            recorder = Recorder(Path(scratch))
+            recorder.see(jitted, (x, y, z), tuple(values[name] for name in names), options)
+            noted = recorder.recorded[0]
+            if noted.folder is None:
+                raise _at_caller(f"{jitted.__name__} cannot be launched so: {noted.why}", "see its inputs")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(noted.folder, folder)
+    return Reference(str(folder), content=_content_of(str(folder), []))
+
+
+def _calls() -> Path:
+    """Where calls are written down."""
+    return Path(knobs.cache.dir) / "calls"
+
+
+def _bytes_of(value: object) -> bytes:
+    array = value if instance_of(value, np.ndarray) else None
+    return repr(value).encode() if array is None else f"{array.dtype} {array.shape}".encode() + array.tobytes()
+
+
+def _at_caller(message: str, help: str) -> MinitritonError:
+    """An error at the first line of the stack that is not of the package."""
+    frame = next(
+        one for one in inspect.stack(0) if not str(one.frame.f_globals.get("__name__")).startswith("minitriton.")
+    )
+    where = SourceLocation(frame.filename, frame.lineno)
+    return MinitritonError(message, where, help=help, source_line=line_at(where.file, where.line))
 
 
 TRAIN = (

@@ -24,7 +24,7 @@ from minitriton.lab.sweeping.configuration import Configuration, settings_text
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.metrics import LATER, METRICS, groups_of, unknown_metric_help
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Inputs, Reference, reference_of_call, references
 from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
@@ -32,6 +32,7 @@ from minitriton.lab.sweeping.table import undominated
 from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.pipeline.pipeline_spec import format_step
+from minitriton.runtime.kernel_interface import KernelInterface
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Found:
 
 
 def search(
-    kernel: str | Reference | TuningTask,
+    kernel: str | Reference | TuningTask | KernelInterface,
     space: Space | None = None,
     objective: str | Sequence[str] = "instructions",
     *,
@@ -95,6 +96,8 @@ def search(
     prune: float | None = None,
     store: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
+    inputs: Inputs | None = None,
+    grid: tuple[int, ...] = (1,),
 ) -> Found:
     """The best of `budget` configurations for `kernel`, by the metric `objective` (less is better); of several objectives, the Pareto front.
 
@@ -104,6 +107,8 @@ def search(
     configuration is stored once it is evaluated, so that the same search, begun again, goes on; not for times, which compare within rounds. Raises `MinitritonError` for a sampler
     or an objective that there is not, one that cannot be measured here, and for a kernel whose default pipeline is not right.
     """
+    if isinstance(kernel, KernelInterface):
+        kernel = reference_of_call(kernel, inputs, grid)
     objectives = (objective,) if isinstance(objective, str) else tuple(objective)
     for name in objectives:
         if name not in METRICS:

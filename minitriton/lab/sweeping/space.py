@@ -68,6 +68,7 @@ HEURISTICS: Vary = (
     ("minitriton-tile-loops{least-need}", (320, 0)),
     ("minitriton-tile-loops{epilogue}", (0, 2)),
     ("minitriton-split-chains{least-need}", (288, 0)),
+    ("minitriton-split-chains{occupancy}", (False, True)),
     ("minitriton-split-chains{parts}", (0, 2)),
     ("minitriton-split-chains{read-ahead}", (False, True)),
 )

@@ -21,7 +21,7 @@ from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Evaluation
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
-from minitriton.lab.sweeping.references import Reference, references_of
+from minitriton.lab.sweeping.references import Inputs, Reference, references_of
 from minitriton.lab.sweeping.serving import BATCH, ConfigurationBatch, Drawing, Work
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
@@ -31,7 +31,7 @@ from minitriton.pipeline.pass_manager import Pipeline
 
 
 def sweep(
-    kernels: str | Reference | Sequence[str | Reference],
+    kernels: object,
     space: Space | Configuration | Pipeline | str | Iterable[Configuration | Pipeline | str] | None = None,
     *,
     count: int = 100,
@@ -44,10 +44,12 @@ def sweep(
     metrics: str | Sequence[str] = (),
     client: Any = None,
     progress: Callable[[str], None] | None = None,
+    inputs: Inputs | None = None,
+    grid: tuple[int, ...] = (1,),
 ) -> Table:
     """Evaluates `count` configurations drawn from `space` for each kernel (or the configurations given), its own among them.
 
-    `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every configuration that is one change away.
+    `kernels` are names of the corpus, `@family`, `all`, `FILE.py:kernel`, `Reference`s, or `@jit` functions, called with `inputs` on `grid`. `neighbours` adds every configuration that is one change away.
     Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured in addition to text,
     counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one configuration. `client`: a `dask.distributed.Client`,
     whose workers evaluate in place of `jobs` processes. Without `store` the records live as long as the table.
@@ -62,7 +64,7 @@ def sweep(
             f"cannot sweep {count} configurations with {jobs} jobs and {limit:g} s for a configuration",
             help="count: at least 0 (the kernel's own configuration alone); jobs: at least 1; seconds: more than 0",
         )
-    found = [replace(one, run=run) for one in references_of(kernels)]
+    found = [replace(one, run=run) for one in references_of(kernels, inputs, grid)]
     if not found:
         raise MinitritonError(
             "nothing to sweep", help="name kernels: a name of the corpus, @family, all, FILE.py:kernel"

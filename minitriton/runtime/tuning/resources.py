@@ -186,7 +186,7 @@ def _rings(
         )
         yield operand, ring_slots(operand, values, threads, num_stages, through) * bytes_of(operand, values)
     for operand in dot.others if num_stages > 1 else ():
-        if elements(operand.shape, values) > 4 * architecture.warp_size:
+        if elements(operand.shape, values) >= threads:
             yield operand, ring_slots(operand, values, threads, num_stages, True) * bytes_of(operand, values)
 
 
@@ -214,11 +214,11 @@ def _at_once(
 
 
 def _exchanged(dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture) -> int:
-    """Bytes in which warps exchange the result of one dot that is the operand of another, where there are fewer rows than warps have."""
+    """Bytes in which warps exchange the result of one dot that is the operand of another: where warps share rows of it."""
     if not dot.is_chained or instruction_of(dot, values, num_warps, architecture) != "mma.sync":
         return 0
-    m, k = (round(size.at(values)) for size in (dot.m, dot.k))
-    return m * k * dot.bits // 8 if m < ROWS * num_warps else 0
+    m, n, k = (round(size.at(values)) for size in (dot.m, dot.n, dot.k))
+    return m * k * dot.bits // 8 if m < max(ROWS * num_warps, n) else 0
 
 
 def _scratch(

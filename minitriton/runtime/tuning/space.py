@@ -22,6 +22,7 @@ from minitriton.runtime.tuning.problem import Problem
 from minitriton.runtime.tuning.resources import STEP_BITS, Resources, resources
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import WARP_SIZE, architecture_of
+from minitriton.target.tensor_map import GRAIN
 
 ROWS = (16, 32, 64, 128, 256)
 """Of a dot's tile: `mma.sync` has 16, `wgmma` 64 for each warp group."""
@@ -49,7 +50,7 @@ class Misfit:
     """Why a configuration cannot be: it needs `needed` of what there is `limit`."""
 
     what: str
-    """`shared memory`, `registers`, `threads`, `rows`, `multiple`, `axis`, `work`."""
+    """`shared memory`, `registers`, `threads`, `tensor copy`, `multiple`, `axis`, `work`."""
     needed: int
     limit: int
     text: str
@@ -101,6 +102,7 @@ def _space(problem: Problem, covered: Mapping[str, int]) -> Space:
         for num_warps, num_stages in _options(problem.roles, values):
             config = Config(values, num_warps, num_stages)
             misfit = _too_little_work(problem.roles, {**problem.given, **values}, num_warps)
+            misfit = misfit or _misfit_of_copies(problem.roles, {**problem.given, **values})
             if misfit is None:
                 taken = resources(problem.roles, {**problem.given, **values}, num_warps, num_stages, capability)
                 misfit = misfit_of_resources(taken, problem.target)
@@ -171,6 +173,18 @@ def _too_little_work(roles: TileRoles, values: Mapping[str, Any], num_warps: int
             64,
             f"{most // threads} elements a thread, where more warps have room for them",
         )
+    return None
+
+
+def _misfit_of_copies(roles: TileRoles, values: Mapping[str, Any]) -> Misfit | None:
+    """What the unit of tensor copies cannot move: rows of no whole 16 bytes (PTX ISA, "cp.async.bulk.tensor")."""
+    for work in roles.work:
+        if work.by_descriptor and work.shape:
+            row = round(work.shape[-1].at(values) * work.bits / 8)
+            if row % GRAIN:
+                return Misfit(
+                    "tensor copy", GRAIN, row, f"rows of {row} bytes, where tensor copies move {GRAIN} at a time"
+                )
     return None
 
 

@@ -1,0 +1,87 @@
+"""Pointers as a base and offsets, accesses as those of buffers: on small TTGIR, and what lowered kernels compute on the emulator."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module
+from minitriton.dialects.verification.verifier import verify
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.target import GPUTarget
+
+GFX942 = GPUTarget("hip", "gfx942", 64)
+BLOCKED = "#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>"
+MODULE = 'module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 64 : i32, ttg.target = "hip:gfx942"}'
+
+
+def after(passes: str, body: str, parameters: str) -> str:
+    """The text of a kernel after the passes."""
+    module = parse_module(f"{BLOCKED}\n{MODULE} {{\ntt.func public @f({parameters}) {{\n{body}\ntt.return\n}}\n}}")
+    PassManager(Pipeline.parse(passes)).run(make_context(), module)
+    verify(module)
+    return str(module)
+
+
+SUM = """
+%r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #b>
+%n = tt.splat %i : i32 -> tensor<256xi32, #b>
+%o = arith.addi %n, %r : tensor<256xi32, #b>
+%s = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #b>
+%t = tt.addptr %s, %o : tensor<256x!tt.ptr<f32>, #b>, tensor<256xi32, #b>
+%v = tt.load %t : tensor<256x!tt.ptr<f32>, #b>
+tt.store %t, %v : tensor<256x!tt.ptr<f32>, #b>
+"""
+
+
+def test_what_all_elements_share_goes_into_the_base() -> None:
+    text = after("tritonamdgpu-canonicalize-pointers,canonicalize", SUM, "%p: !tt.ptr<f32>, %i: i32")
+    assert re.search(r"%(\d+) = tt.addptr %p, %i : !tt.ptr<f32>, i32", text)
+    assert re.search(r"tt.addptr %\w+, %r : tensor<256x!tt.ptr<f32>", text)
+
+
+def test_small_offsets_become_those_of_a_buffer() -> None:
+    both = "tritonamdgpu-canonicalize-pointers,canonicalize,tritonamdgpu-convert-buffer-ops"
+    text = after(both, SUM, "%p: !tt.ptr<f32>, %i: i32")
+    assert re.search(r"amdg.buffer_load %\w+\[%r\]", text) and re.search(r"amdg.buffer_store %\w+, %\w+\[%r\]", text)
+    assert "tt.load" not in text and "tt.store" not in text
+
+
+@pytest.mark.parametrize(("attribute", "is_converted"), [("", False), (" {tt.pointer_range = 32 : i32}", True)])
+def test_offsets_of_unknown_size_do_only_where_the_argument_is_small(attribute: str, is_converted: bool) -> None:
+    text = after("tritonamdgpu-convert-buffer-ops", SUM, f"%p: !tt.ptr<f32>{attribute}, %i: i32")
+    assert ("amdg.buffer_load" in text) is is_converted
+
+
+@triton.jit
+def rows(x, out, m, N: tl.constexpr, WIDE: tl.constexpr, KIND: tl.constexpr):
+    i, j = tl.program_id(0) * 4 + tl.arange(0, 4)[:, None], tl.arange(0, WIDE)[None, :]
+    mask = (i < m) & (j < N)
+    v = tl.load(x + i * N + j, mask, other=3)
+    tl.store(out + i * N + j, (v + 1).to(KIND), mask)
+
+
+@pytest.mark.parametrize("element", ["i8", "fp16", "fp32", "i64"])
+@pytest.mark.parametrize("n", [64, 61])
+def test_buffers_give_the_numbers_of_numpy(element: str, n: int) -> None:
+    kind: Any = {"i8": tl.int8, "fp16": tl.float16, "fp32": tl.float32, "i64": tl.int64}[element]
+    dtype = {"i8": np.int8, "fp16": np.float16, "fp32": np.float32, "i64": np.int64}[element]
+    attrs = {(k,): [["tt.divisibility", 16]] for k in (0, 1)}
+    signature = {"x": f"*{element}", "out": f"*{element}", "m": "i32"}
+    source = ASTSource(rows, signature, {"N": n, "WIDE": 64, "KIND": kind}, attrs)
+    kernel = triton.compile(source, GFX942)
+    assert "buffer_load_" in kernel.asm["amdgcn"] and "buffer_store_" in kernel.asm["amdgcn"]
+    x, out = np.arange(7 * n).reshape(7, n).astype(dtype), np.zeros((7, n), dtype)
+    kernel[(2,)](x, out, 7)
+    np.testing.assert_array_equal(out, x + dtype(1))
+
+
+def test_a_small_argument_is_a_base_as_it_is() -> None:
+    both = "tritonamdgpu-canonicalize-pointers,canonicalize,tritonamdgpu-convert-buffer-ops"
+    text = after(both, SUM, "%p: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %i: i32")
+    assert re.search(r"amdg.buffer_load %p\[%o\]", text)
