@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (22656, 121, 3),
     "pipeline": (2385, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (9002, 52, 0),
+    "runtime": (9042, 52, 0),
     "target": (1236, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -86,7 +86,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148740,
+    "lines": 148780,
     "files": 859,
     "files under 40 lines": 127,
     "modules with one importer": 185,
