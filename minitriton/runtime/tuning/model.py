@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 SECTOR = 32
 """Bytes that memory moves at least."""
 UNKNOWN_SIZE = 4096
-"""Elements of an axis whose length no argument says."""
+"""Elements of an axis whose length no argument says, and programs of a kernel without tiles to count."""
 UNKNOWN_TRIPS = 8
 AROUND = 32
 """Registers of a thread around its accumulators, without which it spills."""
@@ -139,7 +139,7 @@ class Profile:
         """The times of all configurations for `sizes`; `grid` gives the shape of the grid by a configuration's constants."""
         speeds = speeds_of(self.capability)
         tiles = self._tiles(sizes)
-        ctas = self._ctas(tiles, grid)
+        ctas = self._ctas(sizes, tiles, grid)
         trips = self._trips(sizes, ctas)
         totals = {cause: np.zeros(len(ctas)) for cause in CAUSES}
         moved, stored = np.zeros(len(ctas)), np.zeros(len(ctas))
@@ -177,12 +177,22 @@ class Profile:
     def _count(self, sizes: Mapping[str, int], extent: str | None, tile: str) -> Array:
         return np.ceil(sizes.get(extent or "", UNKNOWN_SIZE) / self.values[tile])
 
-    def _ctas(self, tiles: Array, grid: Callable[[Mapping[str, Any]], Sequence[int]] | Sequence[int] | None) -> Array:
+    def _ctas(
+        self,
+        sizes: Mapping[str, int],
+        tiles: Array,
+        grid: Callable[[Mapping[str, Any]], Sequence[int]] | Sequence[int] | None,
+    ) -> Array:
         if callable(grid):
             return np.array([float(max(prod(grid(kwargs)), 1)) for kwargs in self.kwargs])
         if grid is not None:
             return np.full(len(self.kwargs), float(max(prod(grid), 1)))
         ctas = tiles * prod((self.values[name] for name in self.roles.split_k if name in self.values), start=1.0)
+        if not any(tile.is_split_by_programs for tile in self.roles.tiles.values()):
+            bounds = [
+                sizes[name] for loop in self.roles.loops if loop.is_persistent for name in loop.bounds if name in sizes
+            ]
+            ctas = ctas * float(max(bounds, default=UNKNOWN_SIZE))
         for name in self.roles.programs:
             ctas = np.minimum(ctas, self.values[name]) if name in self.values else ctas
         return np.maximum(ctas, 1.0)

@@ -348,18 +348,23 @@ def registers(
     threads = num_warps * architecture.warp_size
     if not roles.dots:
         return _registers_of_elements(roles, values, threads)
-    dot = roles.dots[-1]
-    features = _features(dot, values, num_warps, num_stages, architecture, instruction)
     kind = instruction if instruction != "mma.sync" else f"mma.sync {architecture.mma_version}"
-    weights = REGISTERS.get(kind, REGISTERS["mma.sync 2"])
-    others = sum(elements((d.m, d.n), values) / threads for d in _held(roles.dots[:-1]) if (d.m, d.n) != (dot.m, dot.n))
-    return round(max(sum(w * f for w, f in zip(weights, features, strict=True)), 16) + others)
+    features = _features(roles, values, num_warps, num_stages, architecture, instruction)
+    return round(
+        max(sum(w * f for w, f in zip(REGISTERS.get(kind, REGISTERS["mma.sync 2"]), features, strict=True)), 16)
+    )
 
 
 def _features(
-    dot: Dot, values: Mapping[str, Any], num_warps: int, num_stages: int, architecture: Architecture, instruction: str
+    roles: TileRoles,
+    values: Mapping[str, Any],
+    num_warps: int,
+    num_stages: int,
+    architecture: Architecture,
+    instruction: str,
 ) -> tuple[float, ...]:
-    """What the registers of a dot in a loop depend on, in numbers a thread."""
+    """What the registers of the last dot in a loop depend on, in numbers a thread."""
+    dot = roles.dots[-1]
     threads = num_warps * architecture.warp_size
     m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
     swapped = is_swapped(dot, values, num_warps, architecture)
@@ -386,29 +391,54 @@ def _features(
         float(num_stages == 1), k_major, k_major * copies[1], log2(1 + sum(copies)), min(accumulators, 32.0), max(accumulators - 100, 0.0),
         float(num_warps == 8),
     )  # fmt: skip
+    more = _further_features(roles, values, threads)
     if instruction == "wgmma":
-        return (*common, swapped * n * k / threads, float(swapped), steps)
+        return (*common, swapped * n * k / threads, float(swapped), steps, *more)
     split = mma_layout((round(m), round(n)), num_warps, dot.bits, False, "mma.sync").warps_per_cta
     a, b = max(m / split[0] / ROWS, 1) * 4, max(n / split[1] / COLUMNS, 1) * 2
     widened = float(dot.element.startswith("f8"))
-    return (*common, a, b, a * steps, b * steps, widened, widened * (a + b) * steps, log2(a + b), log2(max(steps, 1)))
+    return (
+        *common,
+        a,
+        b,
+        a * steps,
+        b * steps,
+        widened,
+        widened * (a + b) * steps,
+        log2(a + b),
+        log2(max(steps, 1)),
+        *more,
+    )
+
+
+def _further_features(roles: TileRoles, values: Mapping[str, Any], threads: int) -> tuple[float, ...]:
+    """What further dots, loops around that of the last dot, and operands that are computed add."""
+    dot = roles.dots[-1]
+    of_a, of_b = (elements((size, dot.k), values) / threads for size in (dot.m, dot.n))
+    others = sum(elements((d.m, d.n), values) / threads for d in roles.dots[:-1] if (d.m, d.n) != (dot.m, dot.n))
+    computed = of_a * bool(dot.a and dot.a.is_computed) + of_b * bool(dot.b and dot.b.is_computed)
+    return (
+        others, float(dot.is_chained), of_a * dot.is_chained, float(dot.loop is not None and roles.loops[dot.loop].parent is not None),
+        sum(elements(operand.shape, values) / threads for operand in dot.others), computed,
+    )  # fmt: skip
 
 
 REGISTERS = {
     "wgmma": (
-        14.78, 1.06, 1.88, 1.51, 2.83, 2.7, -2.17, 2.6, 0.5, 8.0, 0.36, -2.63, -2.87, -0.09, 6.42, -0.05, -0.18, 2.46, 1.23, -0.45, 0.52,
+        14.6, 1.03, 1.73, 1.6, 2.43, 3.48, -1.84, 2.69, 0.32, 10.5, 0.38, -3.52, -2.75, -0.25, 6.32, 0.01, -0.11, 1.63, 1.18, -1.09, 0.77,
+        0.36, 56.47, 0.36, 22.18, 24.45, 0.31,
     ),
     "mma.sync 3": (
-        27.16, 0.94, 2.71, 1.05, 2.58, 2.49, -3.41, 0.0, 0.5, 8.0, -0.42, 16.25, -4.48, 0.81, 3.04, -0.05, 0.18, -3.02, 1.17, 0.31, -0.22,
-        0.52, 7.57, -0.06, -2.23, 4.22,
+        12.4, 1.04, 2.83, 1.0, 2.64, 2.36, -2.13, 0.0, -0.24, 1.87, -0.01, 8.2, -4.15, 0.72, 2.47, -0.37, -0.08, -3.33, 0.72, -0.14, -0.23,
+        0.61, 7.67, -0.06, 4.62, 4.35, 0.74, 14.75, 0.74, 10.98, 84.84, 0.11,
     ),
     "mma.sync 2": (
-        -15.75, 1.42, 4.63, 3.61, 2.5, 2.5, -3.0, 0.0, 0.5, 8.0, -0.55, 16.86, -4.7, 0.7, -3.52, -0.17, 0.21, 0.08, -2.11, -4.05, -0.31,
-        0.55, 0.0, 0.0, 21.71, 8.81,
+        -2.46, 0.83, 3.28, 2.28, 2.5, 2.5, 0.0, 0.0, -0.24, 1.87, -0.56, 16.54, -3.8, 0.55, 4.46, -0.02, 0.72, -0.34, 0.98, -0.19, -0.18,
+        0.38, 0.0, 0.0, 5.85, 6.88, 0.74, 14.75, 0.74, 10.98, 84.84, 0.11,
     ),
 }  # fmt: skip
-"""Weights of `_features`, fitted to what nvJitLink took for 1,780 matmuls (two kernels, five types) on 2026-11-28: within 10 % for 83 % of `wgmma`,
-60 % of `mma.sync` on sm_90 and 70 % on sm_80. The ninth and tenth, of operands that are computed, were guessed."""
+"""Weights of `_features`, fitted to what nvJitLink took for 1,940 kernels with dots (matmuls of five types, int4, grouped, attention) on 2026-11-28:
+within 10 % for 81 % of `wgmma`, 58 % of `mma.sync` on sm_90 and 73 % on sm_80."""
 
 
 def _registers_of_elements(roles: TileRoles, values: Mapping[str, Any], threads: int) -> int:
