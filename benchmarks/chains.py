@@ -39,11 +39,10 @@ ARCHITECTURES = (80, 90)
 VARIANTS: dict[str, str | None] = {
     "without": "",
     "default": None,
-    "split": "minitriton-split-chains{least-need=0}",
-    "occupancy": "minitriton-split-chains{occupancy=true}",
-    "ahead": "minitriton-split-chains{least-need=0 read-ahead=true}",
+    "split": "minitriton-split-chains{least-need=0 read-ahead=never}",
+    "ahead": "minitriton-split-chains{least-need=0 read-ahead=always}",
     "tile": "minitriton-tile-loops{loop=2}",
-    "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0}",
+    "tile split": "minitriton-tile-loops{loop=2},minitriton-split-chains{least-need=0 read-ahead=never}",
     "epilogue": "minitriton-tile-loops{epilogue=2}",
 }
 """What stands at the end of the TTGIR stage instead of both passes; None: the pipeline as it is."""

@@ -28,7 +28,7 @@ from minitriton_kernels.cases import load_kernels
 
 CONTENDERS = {
     "described": ("minitriton", {"describe_tiles": True}),
-    "minitriton": ("minitriton", {}),
+    "minitriton": ("minitriton", {"describe_tiles": False}),
     "triton": ("triton", {}),
 }
 TOLERANCE = 2e-2

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.proxy_fences import ASYNC_PROXY
-from minitriton.emulator.ptx.control_flow import Block, build_blocks, registers_of
+from minitriton.emulator.ptx.control_flow import Block, build_blocks, registers_of, results_of, uses_of
 from minitriton.emulator.ptx.program import (
     EmulationError,
     Immediate,
@@ -104,6 +104,19 @@ class TranslatedKernel:
     """Whether copies access global memory by elements of the arrays rather than by words of their own."""
     followed: set[int] = field(default_factory=set[int])
     """Allocations that earlier launches have read and then written."""
+
+    def read_elements(self, site: int) -> tuple[int, int]:
+        """Of a load of a vector, the first element that some instruction reads, and one past the last. LLVM loads a vector of four where
+        three words are asked for."""
+        found = self._read_elements.get(site)
+        if found is None:
+            self._read = self._read or {r.index for i in self.kernel.instructions for r in uses_of(i)}
+            read = [k for k, r in enumerate(results_of(self.kernel.instructions[site])) if r.index in self._read]
+            found = self._read_elements[site] = (read[0], read[-1] + 1) if read else (0, 0)
+        return found
+
+    _read: set[int] = field(default_factory=set[int])
+    _read_elements: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
 
 
 @dataclass

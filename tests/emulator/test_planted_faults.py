@@ -164,6 +164,16 @@ def test_a_small_faulty_kernel_is_found_out(fault: str, emulate: Run) -> None:
     assert {f.kind for f in report.findings} == {kind}
 
 
+HALF_A_VECTOR = "mov.b32 %r1, buffer; shl.b32 %r2, %r100, 3; add.s32 %r3, %r1, %r2; st.shared.b32 [%r3], %r100; ld.shared.v2.b32 {%r4, %r5}, [%r3];"
+
+
+@pytest.mark.parametrize(("read", "kinds"), [("%r4", set[str]()), ("%r5", {"uninitialised"})])
+def test_an_element_of_a_vector_that_nobody_reads_needs_no_value(read: str, kinds: set[str], emulate: Run) -> None:
+    body = f"{HALF_A_VECTOR} st.global.b32 [%rd91], {read};"
+    report = emulate(body, np.zeros(64, np.uint32), threads=64, shared=512)
+    assert {f.kind for f in report.findings} == kinds
+
+
 PIPELINE = """
     mov.b32 %r1, buffer; shl.b32 %r2, %r100, 2; add.s32 %r3, %r1, %r2; xor.b32 %r4, %r3, 128;
     cp.async.ca.shared.global [%r3 + 0], [%rd91 + 0], 0x4; cp.async.commit_group;

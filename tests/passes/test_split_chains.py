@@ -117,7 +117,10 @@ def pipeline(arch: int, step: str, options: dict[str, Any]) -> str:
 @pytest.mark.parametrize("way", range(4), ids=["plain", "shared", "scaled", "chained"])
 @pytest.mark.parametrize("kind", [np.float16, np.int8])
 @pytest.mark.parametrize("stages", [1, 3])
-@pytest.mark.parametrize("step", ["{least-need=0}", "{least-need=0 parts=2}", "{least-need=0 read-ahead=true}"])
+@pytest.mark.parametrize(
+    "step",
+    ["{least-need=0 read-ahead=never}", "{least-need=0 parts=2 read-ahead=never}", "{least-need=0 read-ahead=always}"],
+)
 def test_bits_stay(monkeypatch: pytest.MonkeyPatch, way: int, kind: type, stages: int, step: str) -> None:
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm80")
     rng = np.random.default_rng(way)
@@ -146,7 +149,10 @@ def test_an_iteration_reads_for_the_next_one_before_it_copies(monkeypatch: pytes
     a, b, c = np.ones((32, 128), np.float16), np.ones((128, 32), np.float16), np.zeros((32, 32), np.float32)
     kernels = [
         matmul[(1,)](a, b, c, 128, M=32, N=32, K=32, WAY=0, **options, pipeline=pipeline(80, step, options))
-        for step in ("minitriton-split-chains{least-need=0}", "minitriton-split-chains{least-need=0 read-ahead=true}")
+        for step in (
+            "minitriton-split-chains{least-need=0 read-ahead=never}",
+            "minitriton-split-chains{least-need=0 read-ahead=always}",
+        )
     ]
     assert (c == 128).all()
     bodies = [kernel.asm["ttgir"].partition("scf.for")[2].partition("scf.yield")[0] for kernel in kernels]
@@ -156,14 +162,15 @@ def test_an_iteration_reads_for_the_next_one_before_it_copies(monkeypatch: pytes
     assert [loop.count("bar.sync") for loop in loops] == [loops[0].count("bar.sync"), loops[0].count("bar.sync") - 1]
 
 
-@pytest.mark.parametrize(("columns", "is_split"), [(128, True), (64, False)])
-def test_an_sm_that_then_holds_more_ctas_is_a_reason(columns: int, is_split: bool) -> None:
+@pytest.mark.parametrize(("columns", "is_ahead"), [(128, False), (64, True)])
+def test_plain_dots_read_ahead_unless_that_costs_a_cta(columns: int, is_ahead: bool) -> None:
     """64x128x64 needs 160 registers for accumulators and whole operands; of 64x64x64 shared memory holds no more CTAs either way."""
     options: dict[str, Any] = {"num_warps": 4, "num_stages": 3}
     types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
     constants = {"M": 64, "N": columns, "K": 64, "WAY": 0}
     attributes = {(index,): [["tt.divisibility", 16]] for index in range(4)}
-    text = pipeline(80, "minitriton-split-chains{occupancy=true}", options)
+    text = pipeline(80, "minitriton-split-chains", options)
     source = triton.compiler.ASTSource(matmul, types, constants, attributes)
     made = triton.compile(source, GPUTarget("cuda", 80, 32), {**options, "pipeline": text}, assemble=False)
-    assert ("memdesc_subslice" in made.asm["ttgir"]) == is_split
+    assert "memdesc_subslice" in made.asm["ttgir"]
+    assert ("apart-until-wait" in made.asm["ttgir"]) == is_ahead

@@ -128,7 +128,7 @@ def pipeline(step: str, options: dict[str, Any]) -> str:
         ("minitriton-tile-loops{loop=2 least-need=0 axis=1}", 2),
         ("minitriton-tile-loops{epilogue=2}", 1),
         (
-            "minitriton-tile-loops{loop=2 least-need=0 epilogue=2},minitriton-split-chains{least-need=0 read-ahead=true}",
+            "minitriton-tile-loops{loop=2 least-need=0 epilogue=2},minitriton-split-chains{least-need=0 read-ahead=always}",
             2,
         ),
     ],

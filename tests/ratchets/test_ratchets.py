@@ -31,18 +31,18 @@ PACKAGES = {
     "codegen": (13361, 79, 0),
     "commands": (2135, 13, 1),
     "dialects": (15307, 83, 0),
-    "emulator": (12549, 68, 0),
+    "emulator": (12564, 68, 0),
     "errors": (156, 1, 0),
     "explorer": (7532, 44, 0),
     "frontend": (8359, 39, 0),
-    "fuzz": (8612, 47, 0),
+    "fuzz": (8631, 47, 1),
     "host": (1254, 16, 0),
     "interpreter": (4993, 33, 0),
     "knobs": (878, 3, 0),
     "lab": (11033, 53, 0),
     "language": (6001, 52, 0),
     "layouts": (4654, 22, 0),
-    "passes": (22656, 121, 3),
+    "passes": (22681, 121, 3),
     "pipeline": (2385, 13, 0),
     "rewriting": (4130, 22, 0),
     "runtime": (9042, 52, 0),
@@ -87,7 +87,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148763,
+    "lines": 148822,
     "files": 859,
     "files under 40 lines": 127,
     "modules with one importer": 185,
@@ -95,7 +95,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 61,
-    "words": 7,
+    "words": 8,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

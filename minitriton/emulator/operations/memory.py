@@ -137,7 +137,9 @@ def load(
     if x.check:
         lanes = None if mask is None else np.nonzero(mask)[0]
         if lanes is None or lanes.size:
-            check_read(x, site, space, offset, lanes, size)
+            first, end = x.program.read_elements(site) if count > 1 and space == "shared" else (0, 0)
+            end = end or count  # what is loaded for nothing is checked whole
+            check_read(x, site, space, offset + first * width, lanes, (end - first) * width)
             if space == "global":
                 pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=True, release=False)
             measure(x, site, space, offset, lanes, size)

@@ -44,7 +44,7 @@ from minitriton.fuzz.tree import (
     statements,
 )
 from minitriton.fuzz.validity.facts import Unsound
-from minitriton.layouts.encodings import Linear
+from minitriton.layouts.encodings import Blocked, Linear, PaddedShared
 from minitriton.layouts.to_linear import to_linear_layout
 
 ZERO = "known_zero"
@@ -193,6 +193,8 @@ KNOWN = (
 
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
 SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold its elements again"
+SCAN_OF_ONE_LANE = "a scan along an axis that one lane holds in several blocks"
+PADDED_VECTORS = "padding of shared memory that is no multiple of a vector"
 BYTES_BETWEEN_LANES = "8-bit elements that lanes of a wave exchange (AMD)"
 WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
 _WITHOUT_OPTIMISER = "DISABLE_LLVM_OPT"
@@ -244,9 +246,17 @@ def known_layout(launch: FuzzedLaunch) -> str | None:
     ops = list(parse_module(ttgir).walk())
     if any(_reduces_reshaped_layout(op) for op in ops if isinstance(op, tt.ReduceOp)):
         return RESHAPED_LAYOUT
-    if any(_scans_over_repeats(op) for op in ops if isinstance(op, tt.ScanOp)):
+    if any(map(_exchanges_bytes, ops)):
+        return BYTES_BETWEEN_LANES
+    scans = [op for op in ops if isinstance(op, tt.ScanOp)]
+    if any(map(_scans_over_repeats, scans)):
         return SCAN_OVER_REPEATS
-    return BYTES_BETWEEN_LANES if any(map(_exchanges_bytes, ops)) else None
+    if any(map(_scans_blocks_of_one_lane, scans)):
+        return SCAN_OF_ONE_LANE
+    buffers = (
+        ttg.layout_of(value.type) for op in ops for value in op.results if isinstance(value.type, ttg.MemDescType)
+    )
+    return PADDED_VECTORS if any(isinstance(each, PaddedShared) for each in buffers) else None
 
 
 def _exchanges_bytes(op: Operation) -> bool:
@@ -275,6 +285,15 @@ def _scans_over_repeats(op: tt.ScanOp) -> bool:
     lanes = to_linear_layout(layout, shape_of(op.srcs[0].type)).bases["lane"]
     along = [bit for bit, basis in enumerate(lanes) if basis[op.axis.value.data]]
     return any(not any(basis) for basis in lanes[: max(along, default=0)])
+
+
+def _scans_blocks_of_one_lane(op: tt.ScanOp) -> bool:
+    """Whether one lane holds the axis, in several blocks: the lowering shuffles from block to block all the same."""
+    axis, layout = op.axis.value.data, ttg.layout_of(op.srcs[0].type)
+    shape = shape_of(op.srcs[0].type)
+    if not isinstance(layout, Blocked) or layout.size_per_thread[axis] >= shape[axis]:
+        return False
+    return not any(basis[axis] for basis in to_linear_layout(layout, shape).bases["lane"])
 
 
 def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:

@@ -68,9 +68,9 @@ HEURISTICS: Vary = (
     ("minitriton-tile-loops{least-need}", (320, 0)),
     ("minitriton-tile-loops{epilogue}", (0, 2)),
     ("minitriton-split-chains{least-need}", (288, 0)),
-    ("minitriton-split-chains{occupancy}", (False, True)),
+    ("minitriton-split-chains{plain}", (True, False)),
     ("minitriton-split-chains{parts}", (0, 2)),
-    ("minitriton-split-chains{read-ahead}", (False, True)),
+    ("minitriton-split-chains{read-ahead}", ("", "always", "never")),
 )
 """Options that take another candidate than the rule of a pass (`pipeline.choice`), with the values to try."""
 

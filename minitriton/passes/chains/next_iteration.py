@@ -152,18 +152,24 @@ def _early_position(found: _FirstReads) -> tuple[Operation, int] | None:
     return first, groups
 
 
-def read_ahead(loop: scf.ForOp, values: Sequence[SSAValue], last: Operation) -> bool:
-    """Does what gives `values` an iteration ahead, before `last`, a dot whose result nothing but the next iteration needs. False if it cannot."""
+def read_ahead(
+    loop: scf.ForOp, values: Sequence[SSAValue], last: Operation, *, only_before_copies: bool = False
+) -> bool:
+    """Does what gives `values` an iteration ahead, before `last`, a dot whose result nothing but the next iteration needs. False if it cannot,
+    or, `only_before_copies`, if the reads cannot stand before the copies of their iteration."""
     found = _first_reads(loop, values)
     end = terminator_of(loop)
     if found is None or last in found.ops or not _is_first(found):
         return False
     if any(use.operation is not end for result in last.results for use in result.uses):
         return False
-    last.detach()
-    block = loop.body.block
-    block.insert_op_before(last, end)
     early = _early_position(found)
+    if early is None and only_before_copies:
+        return False
+    block = loop.body.block
+    if early is None or last.next_op is not end:
+        last.detach()
+        block.insert_op_before(last, end)
     at = Inserter.before(last) if early is None else Inserter.before(early[0])
     outside = dict(zip(block.args[1:], operand_values(loop)[3:], strict=True))
     following = dict(zip(block.args[1:], operand_values(end), strict=True))
