@@ -49,6 +49,7 @@ def arguments(name: str, folder: Path, store: Path) -> list[str]:
         "layout": [BLOCKED, "--shape", "16x32"],
         "fuzz": ["--count", "1", "--jobs", "0", "--oracles", "interpreter,ttgir"],
         "mutate": ["--count", "1", "--jobs", "1", "--kinds", "ttir"],
+        "tune": ["minitriton_kernels/matmul.py:matmul"],
         "demo": [],
     }[name]  # fmt: skip
 
@@ -56,7 +57,7 @@ def arguments(name: str, folder: Path, store: Path) -> list[str]:
 HOLDS: dict[str, Any] = {
     "compile": "text", "passes": 0, "check": "rows", "record": "tested by tests/lab/test_recorded_launches.py", "cache": "kernels", "sweep": "configurations", "corpus": "reducing",
     "measure": "configurations", "search": "best", "ablate": "change_without", "report": "page", "bisect": "error", "diff": 0, "explore": "error",
-    "explain": "accesses", "run": "total", "layout": "layouts", "fuzz": "findings", "mutate": "findings", "demo": "stages",
+    "explain": "accesses", "run": "total", "layout": "layouts", "fuzz": "findings", "mutate": "findings", "tune": "kept", "demo": "stages",
 }  # fmt: skip
 """What stands in the answer; "error" where the arguments are wrong on purpose."""
 
