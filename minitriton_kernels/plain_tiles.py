@@ -22,7 +22,7 @@ def matmul(
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
     total = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         a = tl.load(a_ptrs, mask=depth[None, :] < K - k * BK, other=0.0)
         b = tl.load(b_ptrs, mask=depth[:, None] < K - k * BK, other=0.0)
         total = tl.dot(a, b, total)
