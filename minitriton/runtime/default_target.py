@@ -5,7 +5,7 @@ from __future__ import annotations
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
-from minitriton.target import GPUTarget, target_named
+from minitriton.target import GPUTarget, arch_named, target_named
 from minitriton.target.backends import active_backend, backend
 
 
@@ -16,6 +16,8 @@ def default_target() -> GPUTarget:
         try:
             return target_named(override)
         except MinitritonError as error:
+            if isinstance(arch_named(override), int):
+                raise
             raise MinitritonError(
                 f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture",
                 help=f"write it as in sm90; {error.help}",
