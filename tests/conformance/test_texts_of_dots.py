@@ -279,7 +279,26 @@ def blocked_product(
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_a_loop_of_five_stages_waits_with_six_copies_under_way(arch: str) -> None:
     ptx = text_of(
-        blocked_product, HALVES, HALVES, FLOATS, 64, 64, 512, 512, 1, 64, 1, 64, 1, 64, 64, 64, 0, 5, arch=arch
+        blocked_product,
+        HALVES,
+        HALVES,
+        FLOATS,
+        64,
+        64,
+        512,
+        512,
+        1,
+        64,
+        1,
+        64,
+        1,
+        64,
+        64,
+        64,
+        0,
+        5,
+        arch=arch,
+        describe_tiles=False,
     )
     assert "cp.async.wait_group \t6" in ptx
 

@@ -24,7 +24,9 @@ def test_the_tables_name_what_the_files_register() -> None:
     registered = {
         name: cls.__module__ for name, cls in registered_passes().items() if cls.__module__.startswith("minitriton.")
     }
-    assert registered == own_passes()
+    # another test of this process may have loaded those of other back ends
+    elsewhere = {name: module for each in BACKENDS.values() for name, module in each.passes.items()}
+    assert registered == own_passes() | {name: elsewhere[name] for name in registered.keys() - own_passes().keys()}
 
 
 def test_every_file_that_registers_a_pass_is_in_a_table() -> None:

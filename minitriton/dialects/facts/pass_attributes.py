@@ -90,7 +90,7 @@ PASS_ATTRIBUTES = {
         "the last stage of the loop's schedule stands after the loop",
     ),
     DESCRIBED_TILES: PassAttribute(
-        (ModuleOp,), StringAttr, ("minitriton-describe-tiles",), "runtime.launching.described_tiles",
+        (ModuleOp,), StringAttr, ("minitriton-describe-tiles",), "pipeline.compile_source",
         "how a launch makes the descriptors that are the kernel's last parameters, as JSON",
     ),
 }  # fmt: skip

@@ -378,6 +378,10 @@ class TileLoops(Pass, stage="ttgir"):
     least_need: int = 320
     """Only loops that need at least as many registers of a thread."""
 
+    def __post_init__(self) -> None:
+        if max(self.loop, self.epilogue) < 2:
+            object.__setattr__(self, "acts_on", frozenset())
+
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Tile the loops, then the stores."""
         changed = False
