@@ -42,10 +42,10 @@ PACKAGES = {
     "lab": (11033, 53, 0),
     "language": (6001, 52, 0),
     "layouts": (4654, 22, 0),
-    "passes": (22681, 121, 3),
+    "passes": (22685, 121, 3),
     "pipeline": (2385, 13, 0),
     "rewriting": (4130, 22, 0),
-    "runtime": (9042, 52, 0),
+    "runtime": (9044, 52, 0),
     "target": (1236, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -87,7 +87,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148822,
+    "lines": 148828,
     "files": 859,
     "files under 40 lines": 127,
     "modules with one importer": 185,
