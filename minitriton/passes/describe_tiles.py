@@ -12,7 +12,8 @@ the launch takes the kernel without this pass.
 
 A copy of a descriptor's box is one instruction of one thread, for which the others neither compute addresses nor wait at a barrier of the CTA: plain
 attention of 128 features ran at 1.27 times its speed (8,192 keys), plain matmuls of 8192x8192x8192 at 1.05 (one H100, 2026-11-28).
-Loops stay as they are where the program may have written something before: copies see it only after a proxy fence. A box that begins before its array reads zeros, so starts must not be negative: they are sums and products of program numbers, loop
+Loops stay as they are where the program may have written something before, which copies see only after a proxy fence, and where a row of the box
+may begin elsewhere than at a multiple of 16 bytes, which is an illegal instruction. A box that begins before its array reads zeros, so starts must not be negative: they are sums and products of program numbers, loop
 variables and parameters (which the launch checks); a quotient is taken to have a positive divisor.
 """
 
@@ -40,6 +41,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.tile_addresses import Atom, Box, Polynomial, Remainder, TileAddresses
 from minitriton.dialects import arith, tt
@@ -85,7 +87,7 @@ class _Rewriting:
         self.module, self.function = module, function
         self.parameters: dict[SSAValue, int] = {value: index for index, value in enumerate(function.body.block.args)}
         self.addresses = TileAddresses(frozenset(self.parameters))
-        self.ranges = IntegerRangeAnalysis(module)
+        self.ranges, self.axes = IntegerRangeAnalysis(module), AxisInfoAnalysis(module)
         self.least: set[SSAValue] = set()
         """Parameters that must not be negative."""
         self.descriptors: dict[str, BlockArgument] = {}
@@ -132,6 +134,7 @@ class _Rewriting:
         if (
             shape[inner] * width < GRAIN
             or (width != 2 and inner != summed)
+            or not self._begins_at_grain(box.dims[-1].start, width)
             or not all(self._is_start(dim.start) for dim in box.dims)
         ):
             return None
@@ -144,6 +147,14 @@ class _Rewriting:
             return False
         divisor = attributes.data[self.parameters[value]].data.get("tt.divisibility")
         return instance_of(divisor, IntegerAttr) and divisor.value.data * scale * width % GRAIN == 0
+
+    def _begins_at_grain(self, start: Polynomial, width: int) -> bool:
+        """Whether a box's first element along a row is at a multiple of 16 bytes, without which the copy is an illegal instruction."""
+
+        def divisor(factor: Atom) -> int:
+            return factor.size if isinstance(factor, Remainder) else self.axes.get(factor).divisibility[0]
+
+        return all(c * prod(map(divisor, product)) * width % GRAIN == 0 for product, c in start.items())
 
     def _is_start(self, start: Polynomial) -> bool:
         return all(c > 0 and all(self._is_non_negative(factor) for factor in product) for product, c in start.items())

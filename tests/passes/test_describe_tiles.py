@@ -152,6 +152,16 @@ def test_the_offset_along_a_row_is_a_coordinate_of_the_last_dimension() -> None:
     assert "tt.load" not in text
 
 
+_FROM_COLUMN = """%ms = tt.splat %m : i32 -> tensor<64x64xi32>
+      %px = tt.addptr %p, %ms : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+      %x = tt.load %px : tensor<64x64x!tt.ptr<f16>>"""
+
+
+def test_a_row_that_begins_at_a_multiple_of_16_bytes_is_a_box() -> None:
+    text = _described(f"{_FROM_COLUMN}\n{_Y}", ", %m: i32 {tt.divisibility = 16 : i32}")
+    assert text.count("tt.descriptor_load") == 2
+
+
 @pytest.mark.parametrize(
     ("loads", "parameters"),
     [
@@ -175,6 +185,7 @@ def test_the_offset_along_a_row_is_a_coordinate_of_the_last_dimension() -> None:
       """ + _Y,
             "", id="a mask that compares two indices",
         ),
+        pytest.param(f"{_FROM_COLUMN}\n{_Y}", ", %m: i32", id="a row that may begin anywhere: the copy would be illegal"),
         pytest.param(_X.replace("tt.load %px", "tt.load %px {isVolatile = true}") + "\n" + _Y, "", id="volatile"),
     ],
 )  # fmt: skip
