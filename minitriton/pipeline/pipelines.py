@@ -14,7 +14,7 @@ from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass
 from minitriton.pipeline.request import Switches
-from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
+from minitriton.target import POISON, CompileOptions, CUDAOptions, GPUTarget
 from minitriton.target.architectures import LIMITS
 from minitriton.target.backends import backend
 
@@ -214,19 +214,18 @@ def gluon_passes() -> list[str]:
 
 def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps of a Gluon kernel for an NVIDIA GPU."""
+    marks = ["minitriton-mark-undefined-lanes"] if options.instrumentation_mode == POISON else []
     lowering = llvm_passes()
     lowering.insert(lowering.index("minitriton-first-warp-barriers") + 1, "minitriton-share-tensor-copies")
-    return gluon_passes() + lowering + emission_steps(target, options, switches)
+    return marks + gluon_passes() + lowering + emission_steps(target, options, switches)
 
 
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps for an NVIDIA GPU."""
-    return (
-        ttir_passes(target, options.algebra)
-        + ttgir_passes(target, options)
-        + llvm_passes()
-        + emission_steps(target, options, switches)
-    )
+    first = ttir_passes(target, options.algebra)
+    if options.instrumentation_mode == POISON:
+        first.insert(first.index("canonicalize"), "minitriton-mark-undefined-lanes")
+    return first + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
 
 
 @functools.lru_cache(maxsize=256)
