@@ -1,5 +1,6 @@
 """What depends on lanes that a mask turns off, or on arrays that nothing has written, is found at its line, by interpreter and emulator; what does not is clean."""
 
+import os
 import re
 import subprocess
 import sys
@@ -159,8 +160,10 @@ def test_pytest_fails_at_the_kernels_line_and_hides_what_is_between(tmp_path: Pa
     file = tmp_path / "test_suite.py"
     file.write_text(textwrap.dedent(SUITE))
 
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--races=error", "--poison", str(file)]
-    shown = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout
+    options = ["-q", "-p", "no:cacheprovider", "-p", "minitriton.lab.pytest_plugin", "--races=error", "--poison"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", *options, str(file)]
+    shown = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=alone).stdout
     assert "2 failed" in shown
     assert f"{file}:8:22: error: global-race" in shown and f"{file}:13:22: error: poison" in shown
     assert "emulation.py:" not in shown and ">       racy[(4,)]" in shown
