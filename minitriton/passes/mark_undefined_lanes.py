@@ -1,4 +1,4 @@
-"""`minitriton-mark-undefined-lanes`: what a load without `other` gives where its mask is off is read from a register that the emulator sets.
+"""`mark-undefined-lanes`: what a load without `other` gives where its mask is off is read from a register that the emulator sets.
 
     %x = tt.load %p, %mask                  %w = tt.elementwise_inline_asm "mov.b32 $0, %envreg0;"      a register for each load, 0 to 31
                                        =>   %o = tt.splat (arith.bitcast %w to f32)
@@ -20,23 +20,25 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.tt.traits import width_of
 from minitriton.dialects.tt.types import PointerType, element_type
-from minitriton.pipeline.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
-REGISTERS = 32
 _INTEGERS: dict[int, IntegerType] = {1: i1, 8: i8, 16: i16, 32: i32}
 
 
 @register_pass
-class MarkUndefinedLanes(Pass):
+class MarkUndefinedLanes(Pass, origin="required"):
     """Gives each masked load that has no `other` one that the launch decides."""
 
-    name: ClassVar[str] = "minitriton-mark-undefined-lanes"
+    name: ClassVar[str] = "mark-undefined-lanes"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.BLOCK_POINTERS_REWRITTEN})
+    registers: int
+    """How many there are: loads beyond share them."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool:
         """Rewrites the loads of the module."""
         loads = [load for load in ops_of(op, tt.LoadOp) if load.mask is not None and load.other is None]
         for number, load in enumerate(loads):
-            _give_other(load, number % REGISTERS)
+            _give_other(load, number % self.registers)
         return bool(loads)
 
 

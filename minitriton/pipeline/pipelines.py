@@ -21,6 +21,9 @@ from minitriton.target.backends import backend
 _ONE_CTA_AN_SM = 32768
 """Elements of an accumulator that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such an accumulator waits, no other CTA computes."""
 
+MARK_UNDEFINED_LANES = "mark-undefined-lanes{registers=32}"
+"""Of the instrumentation mode `poison`; PTX has `%envreg0` to `%envreg31`."""
+
 
 def ttir_passes(target: GPUTarget, algebra: str = "exact") -> list[str]:
     """Cleans up what the frontend emits; no layouts yet. `algebra` is the compile option."""
@@ -214,7 +217,7 @@ def gluon_passes() -> list[str]:
 
 def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps of a Gluon kernel for an NVIDIA GPU."""
-    marks = ["minitriton-mark-undefined-lanes"] if options.instrumentation_mode == POISON else []
+    marks = [MARK_UNDEFINED_LANES] if options.instrumentation_mode == POISON else []
     lowering = llvm_passes()
     lowering.insert(lowering.index("minitriton-first-warp-barriers") + 1, "minitriton-share-tensor-copies")
     return marks + gluon_passes() + lowering + emission_steps(target, options, switches)
@@ -224,7 +227,7 @@ def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> l
     """All steps for an NVIDIA GPU."""
     first = ttir_passes(target, options.algebra)
     if options.instrumentation_mode == POISON:
-        first.insert(first.index("canonicalize"), "minitriton-mark-undefined-lanes")
+        first.insert(first.index("canonicalize"), MARK_UNDEFINED_LANES)
     return first + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
 
 
