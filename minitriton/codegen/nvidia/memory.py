@@ -25,8 +25,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.old_values import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.shared import (
     addresses,
     buffer_shape,

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
 
-from minitriton.commands.output import add_json, print_json
+from minitriton.commands.shared_options import add_json, print_json
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.sweeping.command_arguments import (
