@@ -232,7 +232,7 @@ class ScaledUpcastFp8Op(Op):
 
 
 class InThreadTransposeOp(Op):
-    """The last two dimensions of what each thread holds change places in its registers. A conversion of layouts that is not removed."""
+    """The last two dimensions are swapped in the registers of each thread. A conversion of layouts that is not removed."""
 
     name = "amdg.in_thread_transpose"
 

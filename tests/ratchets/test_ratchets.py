@@ -30,7 +30,7 @@ PACKAGES = {
     "backends": (325, 9, 0),
     "codegen": (13361, 79, 0),
     "commands": (2135, 13, 1),
-    "dialects": (15307, 83, 0),
+    "dialects": (15429, 83, 0),
     "emulator": (12564, 68, 0),
     "errors": (156, 1, 0),
     "explorer": (7532, 44, 0),
@@ -41,12 +41,12 @@ PACKAGES = {
     "knobs": (878, 3, 0),
     "lab": (11033, 53, 0),
     "language": (6001, 52, 0),
-    "layouts": (4654, 22, 0),
-    "passes": (22696, 121, 3),
-    "pipeline": (2385, 13, 0),
+    "layouts": (4665, 22, 0),
+    "passes": (23655, 126, 3),
+    "pipeline": (2392, 13, 0),
     "rewriting": (4130, 22, 0),
     "runtime": (9044, 52, 0),
-    "target": (1236, 8, 0),
+    "target": (1242, 8, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -81,20 +81,21 @@ to linked code objects. `emulator`, `explorer`, `lab` and `target` by 140: the t
 `explorer` by 100: the array of each access, and all accesses watched by one run. `lab` by 75: calls of `@jit` functions with their inputs.
 `explorer` by 20: what each op does, for the page.
 `emulator` by about 3,500 on 2026-11-28: the AMDGCN emulator, with what it shares with that of PTX in `threads.py`.
+`passes` by about 900 and `dialects` by 120 on 2026-11-28: pipelined loops of AMD, with the peeled epilogue of the expander, and ops of `amdg` that passes make.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148839,
-    "files": 859,
+    "lines": 149944,
+    "files": 864,
     "files under 40 lines": 127,
-    "modules with one importer": 185,
+    "modules with one importer": 188,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 61,
+    "tables of ops": 63,
     "words": 8,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.

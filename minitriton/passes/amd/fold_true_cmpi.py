@@ -17,7 +17,7 @@ from minitriton.analysis.integer_range.rules import compare
 from minitriton.dialects import arith
 from minitriton.dialects.arith.compare import predicate_of
 from minitriton.dialects.fast_paths.op_access import ops_of
-from minitriton.pipeline.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.rewriter import Inserter
@@ -29,6 +29,7 @@ class FoldTrueCmpI(Pass, stage="ttgir", origin="triton"):
 
     name: ClassVar[str] = "tritonamdgpu-fold-true-cmpi"
     acts_on = frozenset({arith.CmpiOp})
+    requires = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold every such comparison of scalars, and what follows from it."""

@@ -81,7 +81,7 @@ Position = tuple[int, Cluster]
 
 
 def _buffer(load: Operation) -> SharedEncoding | None:
-    """The buffer in LDS that all users of a load agree on, but for the width of accesses, of which the widest is taken; None if they do not."""
+    """The buffer in LDS that all users of a load agree on; None if they do not. The widest of their accesses is taken."""
     found: list[SharedEncoding] = []
     for use in load.results[0].uses:
         wanted = _wanted_by(use.operation, load.results[0])

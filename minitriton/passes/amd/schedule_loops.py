@@ -1,9 +1,9 @@
-"""`tritonamdgpu-schedule-loops`: stage and cluster of the loads and dots of a loop; `tritonamdgpu-pipeline` places what is between them.
+"""`tritonamdgpu-schedule-loops`: stage and cluster of the loads and dots of a loop; `tritonamdgpu-pipeline` schedules the rest.
 
     %a = tt.load %p                                  %a = tt.load %p {loop.cluster = 0 : i32, loop.stage = 0 : i32}
     %d = tt.dot %a, ...                     =>       %d = tt.dot %a, ... {loop.cluster = 1 : i32, loop.stage = 1 : i32}
 
-In a loop of two dots, of which the second takes what the first gives, with four stages the dots are one stage apart, so that matrix cores work while
+Where one dot of a loop takes what the other gives, with four stages the two are one stage apart, so that matrix cores work while
 the vector unit does what is between them.
 
 Counterpart of ScheduleLoops.cpp of AMD, without loads of shuffled operands that need no shared memory. Loads of what the loop stores stay in their iteration.
@@ -40,6 +40,7 @@ from minitriton.passes.pipelining.schedule import (
 from minitriton.passes.pipelining.schedule_loops import has_barriers
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.target.architectures import WARP_SIZE
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class ScheduledLoad:
 
 
 def loads_ahead(loop: scf.ForOp, facts: AxisInfoAnalysis, stages: int) -> list[ScheduledLoad]:
-    """The loads of `loop` that are worth starting ahead. Narrow ones are on GPUs whose copies to shared memory or matrix cores take them."""
-    any_width = features_of(loop).mfma_version == 4 or threads_per_warp(loop) == 32
+    """The loads of `loop` to start ahead. Narrow ones do on GPUs whose copies to shared memory or matrix cores take them."""
+    any_width = features_of(loop).mfma_version == 4 or threads_per_warp(loop) == WARP_SIZE
     found = LoadLevels(loop, facts, any_width)
     levels = found.find("all" if NUM_STAGES in loop.attributes else "dots")
     stored = loads_of_stored_arrays(loop, list(levels)) if levels else ()

@@ -61,7 +61,7 @@ class LoadLevels:
     """How many other loads stand between each load worth pipelining and what uses it in the end."""
 
     def __init__(self, loop: scf.ForOp, facts: AxisInfoAnalysis, any_width: bool = False) -> None:
-        """`any_width`: loads too narrow for an asynchronous copy are worth it, too."""
+        """`any_width`: loads too narrow for an asynchronous copy count, too."""
         self.loop = loop
         self.facts = facts
         self.any_width = any_width
