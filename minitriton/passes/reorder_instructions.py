@@ -36,8 +36,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.shared_memory.liveness import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.fast_paths.block_order import BlockOrder
-from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
+from minitriton.dialects.fast_paths.op_access import BlockOrder, ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value

@@ -30,7 +30,7 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
-from minitriton.target.mfma import Mfma, mfma_of
+from minitriton.target.amd import Mfma, mfma_of
 
 
 @register_pass

@@ -21,8 +21,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from minitriton.dialects import arith, ttg
-from minitriton.dialects.fast_paths.block_order import BlockOrder
-from minitriton.dialects.fast_paths.op_access import operand_values, ops_of, set_type
+from minitriton.dialects.fast_paths.op_access import BlockOrder, operand_values, ops_of, set_type
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of

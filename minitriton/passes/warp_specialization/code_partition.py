@@ -21,7 +21,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.passes.pipelining.schedule import VIEWS
 from minitriton.passes.tensor_layouts import set_type
-from minitriton.passes.warp_specialization.buffers import create_buffers, insert_copies
+from minitriton.passes.warp_specialization.buffers import carry_counts, create_buffers, insert_copies
 from minitriton.passes.warp_specialization.channels import (
     Channel,
     collect_channels,
@@ -29,7 +29,6 @@ from minitriton.passes.warp_specialization.channels import (
     regions_with_channels,
 )
 from minitriton.passes.warp_specialization.communication import create_signals, insert_signals
-from minitriton.passes.warp_specialization.counts import carry_counts
 from minitriton.passes.warp_specialization.partitions import make_partitions
 from minitriton.passes.warp_specialization.task_propagation import tasks_of
 

@@ -34,8 +34,10 @@ from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.buffers import (
+    Counts,
     Transfer,
     barrier_ring_type,
+    buffer_and_phase,
     create_barriers,
     start_of,
     view_in,
@@ -47,7 +49,6 @@ from minitriton.passes.warp_specialization.channels import (
     loop_around,
     only_consumer,
 )
-from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
 from minitriton.passes.warp_specialization.task_propagation import THREADS, CannotSpecialize, TaskInserter, tasks_of
 from minitriton.rewriting.rewriter import Inserter
 
