@@ -44,7 +44,7 @@ def attention(q, k, v, out, n, N: tl.constexpr, BN: tl.constexpr):
 
 def compiled(kernel: Any, pointers: int, size: str, constants: dict[str, Any], stages: int, aligned: int = 0) -> Any:
     names = kernel.arg_names
-    signature = {name: "*fp16" for name in names[: pointers - 1]} | {names[pointers - 1]: "*fp32", size: "i32"}
+    signature = dict.fromkeys(names[: pointers - 1], "*fp16") | {names[pointers - 1]: "*fp32", size: "i32"}
     attrs = {(position,): [["tt.divisibility", 16]] for position in range(pointers + aligned)}
     return triton.compile(ASTSource(kernel, signature, constants, attrs), GFX942, {"num_stages": stages})
 
