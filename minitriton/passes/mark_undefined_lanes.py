@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import ops_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.traits import width_of
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -67,7 +68,7 @@ def _give_other(load: tt.LoadOp, register: int) -> None:
         value = put(tt.IntToPtrOp(value, element))
     elif not isinstance(element, IntegerType):
         value = put((arith.BitcastOp if isinstance(element, AnyFloat) else tt.BitcastOp)(value, element))
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         value = put(tt.SplatOp(value, type_))
     made = tt.LoadOp(
         load.ptr, load.mask, value, cache=load.cache.data, evict=load.evict.data, is_volatile=bool(load.is_volatile.value.data)

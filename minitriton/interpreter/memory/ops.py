@@ -72,7 +72,7 @@ def load_where(
     if mask.any():
         result[mask] = memory.load(addresses[mask], dtype)
     if other is None and memory.trace is not None:
-        result[~mask] = memory.trace.masked_off(result[mask], np.count_nonzero(~mask))
+        result[~mask] = memory.trace.masked_off(result[mask], int(np.count_nonzero(~mask)))
     return result
 
 

@@ -9,8 +9,8 @@ In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written 
 from __future__ import annotations
 
 import functools
+import inspect
 import struct
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,7 +130,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
         fences_by_author=kernel.src.ext == "gluon",
     )
     try:
-        if UNDEFINED_LANES in text:
+        if isinstance(text, str) and UNDEFINED_LANES in text:
             report = run_with_poison(run, [*values, *(reachable or ())], knobs.emulator.seconds)
         else:
             report = run(seconds=knobs.emulator.seconds)
@@ -151,7 +151,8 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
 
 def _place_of_launch() -> tuple[str, int]:
     """The file and line of the program that launches, outside of minitriton and what is imported for it."""
-    frame = sys._getframe()
+    frame = inspect.currentframe()
+    assert frame is not None
     while frame.f_back is not None and frame.f_code.co_filename.startswith((str(PACKAGE), "<")):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
