@@ -56,7 +56,7 @@ def run_with_poison(run: Run, values: Iterable[object], seconds: float) -> Repor
         for use in uses(dict.fromkeys(found.values()), [name]).keys() & sources.keys():
             sources[use].append(str(load.source or f"ptx:{load.line}"))
     contents.restore_result()
-    for (site, what), places in sorted(sources.items()):
-        lanes = f"the lanes that the mask of the load at {', '.join(dict.fromkeys(places)) or 'some line'} turns off"
+    for (site, what), locations in sorted(sources.items()):
+        lanes = f"the lanes that the mask of the load at {', '.join(dict.fromkeys(locations)) or 'some line'} turns off"
         report.add("poison", report.kernel.instructions[site], f"{what} depends on {lanes}")
     return report

@@ -56,7 +56,7 @@ def add_check_command(commands: Subcommands) -> None:
     )
     check.add_argument("--gpu", action="store_true", help="run the PTX at the end on the GPU too, if there is one")
     unwritten = (
-        "an array that nothing has written before the launch, as numpy.empty gives it: what is read of it has no value"
+        "an array that nothing has written before the launch, as numpy.empty gives it: what is read of it is poison"
     )
     check.add_argument("--unwritten", action="append", default=[], metavar="NAME", help=unwritten)
     check.add_argument(

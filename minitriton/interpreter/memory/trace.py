@@ -24,7 +24,7 @@ from minitriton.host.source_text import line_at
 from minitriton.interpreter.registry import Array, Meaning
 
 WORDS = (0x7FFF7FFF, 0x7B7B7B7B, 0xFBFBFBFB)
-"""Signalling values as 32 bits, of which each narrower type has the low ones and wider ones two: NaN, huge, and huge with the other sign
+"""Signalling values as 32 bits; narrower types have the low ones, wider types two words: NaN, huge, and huge with the other sign
 in every float, far outside of every array as an index. (float16 0x7b7b is 61,280, bf16 1.3e36; of int8 they are -1, 123, -5.)"""
 LIKE_A_NEIGHBOUR = -1
 """In place of a word: what another lane of the tile has, which comparisons and counts take for one of their own."""
@@ -190,7 +190,7 @@ def poison_uses(run: Callable[[Trace], None]) -> list[PoisonUse]:
     sources: dict[tuple[Operation, str], list[SourceLocation | str]] = {use: [] for use in found}
     for source in first.partial if found else ():
         for use in uses(dict.fromkeys(found.values()), source) if len(first.partial) > 1 else found:
-            place = source if isinstance(source, str) else user_location(source.location)
-            if use in sources and place is not None and place not in sources[use]:
-                sources[use].append(place)
+            location = source if isinstance(source, str) else user_location(source.location)
+            if use in sources and location is not None and location not in sources[use]:
+                sources[use].append(location)
     return [PoisonUse(what, user_location(op.location), tuple(sources[op, what])) for op, what in found]

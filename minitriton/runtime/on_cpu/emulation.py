@@ -149,7 +149,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     _complain(report)
 
 
-def _place_of_launch() -> tuple[str, int]:
+def _location_of_launch() -> tuple[str, int]:
     """The file and line of the program that launches, outside of minitriton and what is imported for it."""
     frame = inspect.currentframe()
     assert frame is not None
@@ -159,7 +159,7 @@ def _place_of_launch() -> tuple[str, int]:
 
 
 def _warn_at_launch(text: str) -> None:
-    file, line = _place_of_launch()
+    file, line = _location_of_launch()
     warnings.warn_explicit(text, RuntimeWarning, file, line)
 
 
@@ -194,7 +194,7 @@ def _complain(report: Report) -> None:
         if finding.kind != "global-race" or knobs.emulator.races == "error":
             raise KernelFault(finding, report)
     for finding in report.findings:
-        file, line = _place_of_launch()
+        file, line = _location_of_launch()
         launch = f"launch of {report.kernel.name} over {'x'.join(map(str, report.grid))} programs at {file}:{line}"
         _warn_at_launch(
             f"{str(finding).partition(chr(10))[0]}, in the {launch} (MINITRITON_RACES=error makes it an error)"
