@@ -180,9 +180,11 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     from minitriton.explorer.kept_answers import compile_with_answers, have_lessons, lessons_with_answers
     from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession
+    from minitriton.explorer.worker import collect_seldom
 
     check_writable(path)
     session = ExplorerSession()
+    collect_seldom()
     with progress() as show, ProcessPoolExecutor(1, get_context("spawn")) as pool:
         making = None if have_lessons() else pool.submit(lessons_with_answers, session)
         compiles = [compile_with_answers(session, one, show) for one in asked]

@@ -9,8 +9,9 @@ What is deflated is JSON, in base64: Triton's side of an attention is 2.0 MB as 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from minitriton.errors import MinitritonError
@@ -22,7 +23,6 @@ from minitriton.explorer.session import (
     ExplorerSession,
     buffers,
     by_triton,
-    check,
     compiled,
     inspect_compile,
     lessons,
@@ -39,7 +39,7 @@ from minitriton.explorer.wire import (
     Question,
     ValueJson,
 )
-from minitriton.explorer.worker import as_error
+from minitriton.explorer.worker import Worker, as_error
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _MOST_PATTERN = 4096
@@ -93,11 +93,12 @@ def compile_with_answers(
     question: Question = {"asked": asked.plain()}
     progress("compiling")
     answer = compiled(session, question)
-    with ThreadPoolExecutor(1) as pool:
-        # Triton compiles in a process of its own, meanwhile.
+    with ThreadPoolExecutor(2) as pool, Worker(keeps=False) as checker:
+        # Processes of their own check, and compile by Triton, meanwhile.
+        checking = pool.submit(checker.ask, "check", question)
         program = session.opened(asked).program
         compiling = pool.submit(_answered, lambda _s, _q: by_triton(program), session, question) if triton else None
-        kept = _kept(session, asked, progress)
+        kept = _kept(session, asked, progress, checking)
         if compiling is not None:
             progress("compiling by Triton")
             found = compiling.result()
@@ -105,8 +106,11 @@ def compile_with_answers(
     return {**answer, "kept": kept}
 
 
-def _kept(session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None]) -> KeptJson:
+def _kept(
+    session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None], checking: Future[bytes]
+) -> KeptJson:
     question: Question = {"asked": asked.plain()}
+    progress("looking into values")
     inspections = _inspections(session, asked)
     progress("running")
     ran = _answered(run, session, question)
@@ -114,13 +118,13 @@ def _kept(session: ExplorerSession, asked: CompileRequest, progress: Callable[[s
     machine = _answered(sass, session, question)
     progress("placing buffers")
     placed = _answered(buffers, session, question)
-    progress("checking every pass")
-    verdicts = _answered(lambda session, question: check(session, question, progress), session, question)
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
     tables = session.opened(asked).tables
+    progress("checking every pass")
+    checked = json.loads(checking.result())
     return {
-        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": verdicts, "patterns": patterns,
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns,
         "types": tables.types, "layouts": tables.layouts,
     }  # fmt: skip
 

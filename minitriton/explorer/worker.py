@@ -34,6 +34,12 @@ _COLLECT_AFTER = 200_000
 recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
 
 
+def collect_seldom() -> None:
+    """Of this process: what is imported is no garbage, and what compiles make seldom is."""
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+
+
 _NICE = 10
 """By how much one that yields does: it gets a tenth of a processor that another wants."""
 _LEAST_MEMORY = 8 << 30
@@ -248,8 +254,7 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     if scratch is not None:
         program.write_edited_kernels_to(scratch)
     session = ExplorerSession(keeps=keeps)
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
+    collect_seldom()
     threading.Thread(target=_end_with_the_server, args=(scratch,), daemon=True).start()
     while True:
         while not pipe.poll() and session.ahead():
