@@ -19,6 +19,7 @@ from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module, check_threads
 from minitriton.emulator.report import Report
+from minitriton.emulator.trace import Trace
 from minitriton.emulator.translate import TranslatedKernel, translate
 from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.interrupts import Deadline
@@ -56,6 +57,7 @@ def run(
     seconds: float = 0.0,
     programs: int = 0,
     reach: bool = False,
+    traced: bool = False,
     reachable: Sequence[np.ndarray] | None = None,
     fences_by_author: bool = False,
 ) -> Report:
@@ -68,7 +70,7 @@ def run(
     findings call the arguments. `resident` CTAs run concurrently, all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
-    With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
+    With `reach` the report says what of global memory each CTA reads and writes, too, `traced` what each warp of the first one executed. Words of 8 bytes among the arguments, and in arrays of
     such integers, may be addresses of arguments or of `reachable` arrays, unless that is None. `fences_by_author`: data of `cp.async` needs a fence before
     `wgmma` or a bulk copy reads it, as the PTX ISA has it: of kernels in Gluon, whose authors write fences. Compilers of `tl` leave that one out.
     """
@@ -92,6 +94,7 @@ def run(
                 deadline,
                 programs,
                 reach,
+                traced,
                 reachable,
                 fences_by_author,
             )
@@ -135,6 +138,7 @@ def _launch(
     deadline: Deadline,
     programs: int,
     reach: bool,
+    traced: bool,
     reachable: Sequence[np.ndarray] | None,
     fences_by_author: bool,
 ) -> Report:
@@ -161,6 +165,7 @@ def _launch(
         memory.follow(granule, program.followed, group_lanes)
     report = Report(entry, grid)
     report.reach = Reach() if reach else None
+    report.trace = Trace() if traced else None
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))

@@ -29,6 +29,7 @@ from minitriton.explorer.session import (
     patterns,
     run,
     sass,
+    time_of_warps,
 )
 from minitriton.explorer.wire import (
     CompileJson,
@@ -120,11 +121,13 @@ def _kept(
     placed = _answered(buffers, session, question)
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
+    progress("timing warps")
+    timelines = {data: _answered(time_of_warps, session, {**question, "data": data}) for data in ("l2", "memory")}
     tables = session.opened(asked).tables
     progress("checking every pass")
     checked = json.loads(checking.result())
     return {
-        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns,
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
         "types": tables.types, "layouts": tables.layouts,
     }  # fmt: skip
 

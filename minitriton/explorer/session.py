@@ -22,7 +22,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
-from minitriton.explorer.execution import Ran, largest_difference, run_program
+from minitriton.explorer.execution import Ran, largest_difference, run_program, traced_run
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
@@ -34,6 +34,7 @@ from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.start_page import catalogue, remember, require_program
+from minitriton.explorer.timeline import timeline
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
@@ -52,6 +53,7 @@ from minitriton.explorer.wire import (
     RunJson,
     SassJson,
     StartJson,
+    TimelineJson,
     VerdictsJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
@@ -184,6 +186,18 @@ def _ran(session: ExplorerSession, asked: CompileRequest) -> Ran:
     return opened.ran
 
 
+def time_of_warps(session: ExplorerSession, given: Question) -> TimelineJson:
+    """The timeline of the warps of the first CTA, its data in L2 or, with `data` "memory", beyond."""
+    opened = session.opened(asked_of(given))
+    if opened.traced is None:
+        opened.traced = traced_run(opened.program, opened.recording)
+    lines = opened.recording.stage("ptx").lines
+    located = {one.number: (opened.files.get(one.source[0], -1), one.source[1]) for one in lines if one.source}
+    return timeline(
+        opened.traced, int(opened.recording.arch), located, "memory" if given.get("data") == "memory" else "l2"
+    )
+
+
 def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = session.opened(asked_of(given))
@@ -314,7 +328,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "inputs": inputs,
+    "start": start, "inputs": inputs, "timeline": time_of_warps,
 }  # fmt: skip
 
 
