@@ -1,10 +1,11 @@
 """Matmuls that nobody tuned, minitriton next to Triton on a GPU: tiles, warps, stages, sizes and orders drawn at random.
 
-    python benchmarks/matmul_families.py [--count N] [--seed S] [--rounds N] [--json FILE]
+    python benchmarks/matmul_families.py [--count N] [--seed S] [--rounds N] [--json FILE] [--pointers]
 
 Each drawn matmul is compiled ahead by as many processes as there are cores, run by both compilers, compared with torch's, and timed in
 turns; the ratio is Triton's time over minitriton's. Printed worst first, with registers, spilled registers and bytes of shared memory. Draws
 that Triton refuses too (more shared memory than there is) are left out; what it takes and minitriton does not is a row that says so.
+`--pointers` also times minitriton without `minitriton-describe-tiles`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ import random
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from contest import largest_difference, ratio, resources, time_in_turns
-from matmul_cases import Matmul, Tile, drawn_matmul
+from matmul_cases import Matmul, Tensors, Tile, drawn_matmul
 from requirements_here import need_gpu
 
 from minitriton_kernels.cases import load_kernels
@@ -65,36 +69,43 @@ def draws(count: int, seed: int) -> list[Matmul]:
     return list(found.values())
 
 
-def compile_ahead(number: int, count: int, seed: int) -> dict[str, str]:
+def runs_of(matmul: Matmul, tensors: Tensors, pointers: bool) -> dict[str, Callable[[], Any]]:
+    """A launch by each contestant."""
+    kernels = {compiler: load_kernels("matmul", compiler) for compiler in COMPILERS}
+    runs = {name: partial(matmul.launch, kernels[name], tensors) for name in COMPILERS}
+    if pointers:
+        runs["pointers"] = partial(matmul.launch, kernels["minitriton"], tensors, describe_tiles=False)
+    return runs
+
+
+def compile_ahead(number: int, count: int, seed: int, pointers: bool) -> dict[str, str]:
     """Compiles a matmul with both compilers into their caches; what each refused."""
     matmul = draws(count, seed)[number]
     tensors = matmul.make()
     refused: dict[str, str] = {}
-    for compiler in COMPILERS:
+    for contestant, run in runs_of(matmul, tensors, pointers).items():
         try:
-            matmul.launch(load_kernels("matmul", compiler), tensors)
+            run()
         except Exception as error:
-            refused[compiler] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            refused[contestant] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     return refused
 
 
-def measure(matmul: Matmul, rounds: int) -> dict[str, Any]:
+def measure(matmul: Matmul, rounds: int, pointers: bool) -> dict[str, Any]:
     """The ratio, milliseconds and resources; how far either result is from torch's."""
     tensors = matmul.make()
     wanted = matmul.library(tensors)
     row: dict[str, Any] = {"name": matmul.name}
-    runs = {}
-    for compiler in COMPILERS:
-        kernels = load_kernels("matmul", compiler)
-        runs[compiler] = lambda kernels=kernels: matmul.launch(kernels, tensors)
+    runs = runs_of(matmul, tensors, pointers)
+    for contestant, run in runs.items():
         tensors["c"].fill_(-7)
-        row[f"{compiler} resources"] = resources(runs[compiler]())
-        row[f"{compiler} apart"] = largest_difference(tensors["c"], wanted)
+        row[f"{contestant} resources"] = resources(run())
+        row[f"{contestant} apart"] = largest_difference(tensors["c"], wanted)
     times = time_in_turns(runs, _short, rounds)
     wrong = row["minitriton apart"] >= max(matmul.tolerance, 2 * row["triton apart"])
     return (
         row
-        | {compiler: statistics.median(taken) for compiler, taken in times.items()}
+        | {contestant: statistics.median(taken) for contestant, taken in times.items()}
         | (
             {"failed": f"off by {row['minitriton apart']:.3g} of the largest number"}
             if wrong
@@ -115,6 +126,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", help="also write the rows to this file")
+    parser.add_argument("--pointers", action="store_true", help="also minitriton without described tiles")
     arguments = parser.parse_args()
     need_gpu()
     import torch
@@ -125,21 +137,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
         numbers = range(len(drawn))
-        given = [arguments.count] * len(drawn), [arguments.seed] * len(drawn)
+        given = (repeat(each) for each in (arguments.count, arguments.seed, arguments.pointers))
         with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
             refusals = list(pool.map(compile_ahead, numbers, *given))
         for matmul, refused in zip(drawn, refusals, strict=True):
             if "triton" in refused:
                 continue
             if refused:
-                rows.append({"name": matmul.name, "failed": refused["minitriton"]})
+                rows.append({"name": matmul.name, "failed": next(iter(refused.values()))})
                 continue
             try:
-                rows.append(measure(matmul, arguments.rounds))
+                rows.append(measure(matmul, arguments.rounds, arguments.pointers))
             except Exception as error:
                 rows.append({"name": matmul.name, "failed": f"{type(error).__name__}: {error}".splitlines()[0][:200]})
     for row in sorted(rows, key=lambda row: row.get("ratio", 0)):
         said = row.get("failed") or f"{row['ratio']:6.3f}  {row['minitriton resources']}, {row['triton resources']}"
+        if "pointers" in row and "ratio" in row:
+            said += f", {row['pointers'] / row['minitriton']:.3f} of the speed by pointers"
         print(f"{row['name']:88} {said}", flush=True)
     ratios = [row["ratio"] for row in rows if "ratio" in row]
     if ratios:
@@ -149,6 +163,9 @@ def main() -> int:
         print(
             f"\n{len(ratios)} matmuls: geometric mean {mean:.3f}, least {min(ratios):.3f}; {below}; {left_out} refused by Triton"
         )
+        if arguments.pointers:
+            gains = [math.log(row["pointers"] / row["minitriton"]) for row in rows if "ratio" in row]
+            print(f"described tiles next to pointers: geometric mean {math.exp(statistics.fmean(gains)):.3f}")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
     return int(any("failed" in row for row in rows))

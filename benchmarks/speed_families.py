@@ -24,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from contest import resources
 from speed_shapes import LAUNCHES, Array, Launch, with_warps
 
 from minitriton_kernels.cases import load_kernels
@@ -37,11 +38,10 @@ LIMIT = 90
 """Seconds after which a launch counts as hanging."""
 
 
-def compile_ahead(index: int, warps_times: float) -> str | None:
-    """Compiles launch `index` with both compilers into their caches; what went wrong, if something did."""
+def compile_ahead(launch: Launch) -> str | None:
+    """Compiles it with both compilers into their caches; what went wrong, if something did."""
     import torch
 
-    launch = with_warps(LAUNCHES[index], warps_times)
     arguments = [getattr(torch, TORCH_NAMES[a.dtype]) if isinstance(a, Array) else a for a in launch.arguments]
     try:
         for compiler in COMPILERS:
@@ -67,15 +67,16 @@ def make(array: Array, torch: Any) -> Any:
     return found
 
 
-def measure(index: int, warps_times: float, rounds: int) -> dict[str, Any]:
-    """Microseconds of each compiler, the ratio, and whether results have the same bits (or how far they are apart)."""
+def measure(launch: Launch, rounds: int) -> dict[str, Any]:
+    """Microseconds of each compiler, the ratio, registers, spilled registers and bytes of shared memory of each, and whether results have
+    the same bits (or how far they are apart)."""
     import torch
     from triton.testing import do_bench
 
-    launch = with_warps(LAUNCHES[index], warps_times)
-    torch.manual_seed(index)
+    torch.manual_seed(0)
     inputs = [make(a, torch) if isinstance(a, Array) else a for a in launch.arguments]
     runs: dict[str, Any] = {}
+    taken: dict[str, str] = {}
     results: dict[str, list[Any]] = {}
     for compiler in COMPILERS:
         kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
@@ -84,10 +85,10 @@ def measure(index: int, warps_times: float, rounds: int) -> dict[str, Any]:
             for a, given in zip(inputs, launch.arguments, strict=True)
         ]
 
-        def run(kernel: Any = kernel, own: list[Any] = own) -> None:
-            kernel[launch.grid](*own, num_warps=launch.num_warps, **launch.constexprs)
+        def run(kernel: Any = kernel, own: list[Any] = own) -> Any:
+            return kernel[launch.grid](*own, num_warps=launch.num_warps, **launch.constexprs)
 
-        run()
+        taken[f"{compiler} resources"] = resources(run())
         torch.cuda.synchronize()
         runs[compiler] = run
         results[compiler] = [
@@ -98,7 +99,8 @@ def measure(index: int, warps_times: float, rounds: int) -> dict[str, Any]:
         for compiler in COMPILERS if turn % 2 else reversed(COMPILERS):
             times[compiler].append(do_bench(runs[compiler], warmup=3, rep=15, return_mode="median") * 1e3)
     return {
-        **{compiler: statistics.median(taken) for compiler, taken in times.items()},
+        **{compiler: statistics.median(each) for compiler, each in times.items()},
+        **taken,
         "ratio": statistics.median(t / m for m, t in zip(times["minitriton"], times["triton"], strict=True)),
         "apart": max(_apart(a, b, torch) for a, b in zip(results["minitriton"], results["triton"], strict=True)),
     }
@@ -116,11 +118,11 @@ def _apart(a: Any, b: Any, torch: Any) -> float:
     return max(((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item(), 1e-30)
 
 
-def serve(connection: Any, warps_times: float, rounds: int) -> None:
-    """Answers each index that comes with its row."""
-    while (index := connection.recv()) is not None:
+def serve(connection: Any, rounds: int) -> None:
+    """Answers each launch that comes with its row."""
+    while (launch := connection.recv()) is not None:
         try:
-            connection.send(measure(index, warps_times, rounds))
+            connection.send(measure(launch, rounds))
         except Exception as error:
             message = str(error).strip().splitlines() or [""]
             failed = {"failed": f"{type(error).__name__}: {message[0]}"[:200]}
@@ -141,21 +143,21 @@ def _gpu_works() -> bool:
 class Runner:
     """A process that runs launches; replaced where it ended, hangs, or has lost the GPU."""
 
-    def __init__(self, warps_times: float, rounds: int) -> None:
-        self.arguments = (warps_times, rounds)
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
         self.process: Any = None
 
-    def row(self, index: int) -> dict[str, Any]:
+    def row(self, launch: Launch) -> dict[str, Any]:
         """What `measure` found, or `failed` with the reason."""
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.connection, other = context.Pipe()
-            self.process = context.Process(target=serve, args=(other, *self.arguments), daemon=True)
+            self.process = context.Process(target=serve, args=(other, self.rounds), daemon=True)
             self.process.start()
             other.close()
         found: dict[str, Any]
         try:
-            self.connection.send(index)
+            self.connection.send(launch)
             found = (
                 self.connection.recv()
                 if self.connection.poll(LIMIT)
@@ -223,15 +225,15 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def compile_all(indices: list[int], warps_times: float) -> None:
+def compile_all(launches: list[Launch]) -> None:
     """Fills the caches, and says what does not compile."""
     start = time.perf_counter()
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(compile_ahead, index, warps_times): index for index in indices}
+        running = {pool.submit(compile_ahead, launch): launch for launch in launches}
         for done in as_completed(running):
             wrong = done.exception() or done.result()
             if wrong:
-                print(f"{LAUNCHES[running[done]].name}: {wrong}", flush=True)
+                print(f"{running[done].name}: {wrong}", flush=True)
     print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
 
 
@@ -263,15 +265,17 @@ def main() -> None:
         sys.exit(
             "speed is measured on a GPU beside Triton: install torch and triton (`pip install -e .[bench]`) where there is one"
         )
-    indices = chosen(arguments.names, arguments.quick)
+    launches = [
+        with_warps(LAUNCHES[index], arguments.warps_times) for index in chosen(arguments.names, arguments.quick)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = folder
-        compile_all(indices, arguments.warps_times)
-        runner = Runner(arguments.warps_times, 1 if arguments.quick else arguments.rounds)
+        compile_all(launches)
+        runner = Runner(1 if arguments.quick else arguments.rounds)
         rows: list[dict[str, Any]] = []
         try:
-            for index in indices:
-                row = {**described(with_warps(LAUNCHES[index], arguments.warps_times)), **runner.row(index)}
+            for launch in launches:
+                row = {**described(launch), **runner.row(launch)}
                 rows.append(row)
                 shown = row.get("failed") or (
                     f"{row['minitriton']:9.1f} µs {row['triton']:9.1f} µs  {row['ratio']:6.3f}  {row['apart']:.0e}"

@@ -26,9 +26,8 @@ from xdsl.irdl import (
 
 from minitriton.dialects import arith, locations, tt
 from minitriton.dialects.attribute_values import i32_array
-from minitriton.dialects.fast_paths.block_order import BlockOrder
 from minitriton.dialects.fast_paths.copying import IRSnapshot, copy_of
-from minitriton.dialects.fast_paths.op_access import make, operand_values, ops_in
+from minitriton.dialects.fast_paths.op_access import BlockOrder, make, operand_values, ops_in
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.text import parse_module, print_module
 

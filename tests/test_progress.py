@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minitriton.commands.output import progress, show_progress
+from minitriton.commands.shared_options import progress, show_progress
 from minitriton.lab.checker import no_progress
 
 

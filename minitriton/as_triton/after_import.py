@@ -1,17 +1,29 @@
 """Changing a module of another library once it is imported: importing it only to change it would cost every program the time.
 
 after_import("torch._inductor.graph", change)    →    change(module), now or when the program imports it
+
+The source that `torch.compile` writes for a kernel needs more than the kernel's own text (`write_names`):
+
+from triton.language import load        →    from minitriton.language.memory import load as load
+N: tl.constexpr = tl.constexpr(3)       →    N: tl.constexpr = tl.constexpr(3)              (not `minitriton.language.values.constexpr`)
+
+torch writes a copy of each kernel of the program's into a file of its own, with the functions that it calls and the constants that it
+reads; of what a name without a module in front means it writes an import, if that is in a module whose name begins with `triton`.
 """
 
 from __future__ import annotations
 
 import importlib.abc
 import importlib.util
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from minitriton.frontend.function import JITCallable
+from minitriton.language.dtypes import dtype
 
 
 def after_import(name: str, change: Callable[[Any], None]) -> None:
@@ -53,3 +65,38 @@ class _ChangedAfterwards(importlib.abc.Loader):
             module.__spec__.loader = self.loader
         self.loader.exec_module(module)
         self.change(module)
+
+
+_ANNOTATION = re.compile(r"^(\w+): minitriton\.[\w.]+ = ", re.MULTILINE)
+
+
+def write_names(wrapper: Any) -> None:
+    """Changes `torch._inductor.codegen.wrapper`."""
+    name = "user_defined_triton_kernel_transitive_closure_source_code"
+    write: Callable[..., str] | None = getattr(wrapper, name, None)
+    if write is None:
+        return
+
+    def with_names(kernel: JITCallable, *args: object, **options: object) -> str:
+        text = _ANNOTATION.sub(r"\1: tl.constexpr = ", write(kernel, *args, **options))
+        imports = sorted(set(_imports(kernel, set())))
+        return "\n".join([text.rstrip("\n"), *imports, ""])
+
+    setattr(wrapper, name, with_names)
+
+
+def _imports(kernel: JITCallable, seen: set[int]) -> Iterator[str]:
+    """A line for each global of the kernel, and of the functions that it calls, that is one of the language's."""
+    seen.add(id(kernel))
+    scope = kernel.fn.__globals__
+    for name in kernel.fn.__code__.co_names:
+        value: Any = scope.get(name)
+        if isinstance(value, JITCallable):
+            if id(value) not in seen:
+                yield from _imports(value, seen)
+        elif isinstance(value, dtype):
+            yield f"{name} = tl.dtype({value.name!r})"
+        elif hasattr(value, "__name__") and (getattr(value, "__module__", None) or "").startswith(
+            "minitriton.language"
+        ):
+            yield f"from {value.__module__} import {value.__name__} as {name}"

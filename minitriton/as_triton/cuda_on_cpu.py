@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from minitriton.as_triton.after_import import after_import
-from minitriton.backends.discovery import backends
+from minitriton.backends.driver import backends
 from minitriton.errors import MinitritonError
 from minitriton.runtime import driver
 from minitriton.runtime.compiled_kernel import CompiledKernel

@@ -181,7 +181,7 @@ def install() -> None:
 
 
 def _write_names(wrapper: Any) -> None:
-    from minitriton.as_triton.names_for_inductor import write_names
+    from minitriton.as_triton.after_import import write_names
 
     write_names(wrapper)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 _MODULES = ("amd", "compiler", "driver", "nvidia")
-_EXPORTS = {"BaseBackend": "compiler", "DriverBase": "driver", "Backend": "discovery", "backends": "discovery"}
+_EXPORTS = {"BaseBackend": "compiler", "DriverBase": "driver", "Backend": "driver", "backends": "driver"}
 
 
 def __getattr__(name: str) -> object:

@@ -1,10 +1,12 @@
-"""`DriverBase` under the module path that Triton programs import it from."""
+"""`DriverBase` under the module path that Triton programs import it from, and `backends["nvidia"].compiler` and `.driver`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from minitriton.backends.compiler import BaseBackend, CUDABackend
 from minitriton.runtime.active_driver import ActiveDriver
 
 
@@ -20,3 +22,14 @@ DriverBase = ActiveDriver
 GPUDriver = ActiveDriver
 
 __all__ = ["Benchmarker", "DriverBase", "GPUDriver"]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """The classes that compile for a vendor's GPUs and that drive them."""
+
+    compiler: type[BaseBackend]
+    driver: type[DriverBase]
+
+
+backends: dict[str, Backend] = {"nvidia": Backend(CUDABackend, DriverBase)}

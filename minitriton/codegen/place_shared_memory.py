@@ -36,15 +36,16 @@ from minitriton.analysis.shared_memory.allocation import (
     write_attributes,
 )
 from minitriton.analysis.shared_memory.liveness import intersects
-from minitriton.analysis.shared_memory.membar import insert_barriers
-from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
+from minitriton.analysis.shared_memory.membar import BufferAccess, FunctionWalk, Pending, insert_barriers
 from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
+from minitriton.dialects.facts.synchronization import CopyInto, OfAsyncProxy
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
+from minitriton.dialects.ttng.barriers import FenceAsyncSharedOp
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.target.architectures import Architecture
@@ -222,3 +223,69 @@ class InsertBarriers(Pass, stage="llir", origin="required"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, read_allocation(op, scratch_bytes))
+
+
+def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
+    """Inserts the fences that `module` needs, callees first; `allocation` is that of `module`.
+
+    `ttng.fence_async_shared` stands before each asynchronous copy into bytes that threads have accessed since the last fence, and before each call of
+    a function that begins such copies: accesses by the generic and by the async proxy are not ordered otherwise (PTX ISA, "Async proxy").
+
+        %x = ttg.local_load %a                              %x = ttg.local_load %a
+        ttng.async_tma_copy_global_to_local ... %b    =>    ttng.fence_async_shared {bCluster = false}
+        (%b has the offset that %a had)                     ttng.async_tma_copy_global_to_local ... %b
+
+    Counterpart of lib/Dialect/TritonNvidiaGPU/Transforms/ProxFenceInsertion.cpp.
+    """
+    if not _has_copies(module):
+        return
+    at_return: dict[Operation, Pending] = {}
+    for function, placed in allocation.functions.items():
+        at_return[function] = _Fences(placed, at_return, _is_of_async_proxy).run()
+
+
+def _has_copies(op: Operation) -> bool:
+    return any(CopyInto.of(inner) for inner in ops_in(op))
+
+
+def _is_of_async_proxy(before: Operation, after: Operation) -> bool:
+    return OfAsyncProxy.of(before) is not None
+
+
+class _Fences(FunctionWalk):
+    """What threads have accessed since the last fence."""
+
+    def _access(self, op: Operation) -> BufferAccess | None:
+        if isinstance(op, FenceAsyncSharedOp):
+            return BufferAccess(op, Pending(), is_barrier=True)
+        copy = CopyInto.of(op)
+        if copy is not None:
+            target = copy.buffer_of(op)
+            claims = Pending(writes={buffer.bytes: {op: None} for buffer in self.placed.buffers_of(target)})
+            return BufferAccess(op, Pending(), claims=claims)
+        callee = self.placed.callees.get(op)
+        if callee is not None:
+            access = self._call(op, callee)
+            if access is not None and not _has_copies(callee):
+                access.claims = None
+            return access
+        pending = Pending()
+        self._add_effects(op, pending)
+        scratch = self.placed.of_op.get(op)
+        if scratch is not None:
+            pending.reads.setdefault(scratch.bytes, {})[op] = None
+        return BufferAccess(op, pending) if pending.reads or pending.writes else None
+
+    def _walk(self, accesses: list[BufferAccess], state: Pending) -> None:
+        position = 0
+        while position < len(accesses):
+            access = accesses[position]
+            if access.is_barrier:
+                state.clear()
+            else:
+                if access.claims is not None and state.conflicts_with(access.claims, self.skip):
+                    self._insert(accesses, position, access.op, FenceAsyncSharedOp(b_cluster=False))
+                    position += 1
+                    state.clear()
+                state.join(access.pending)
+            position += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from minitriton import knobs
-from minitriton.commands.output import add_json, print_json
+from minitriton.commands.shared_options import add_json, print_json
 from minitriton.host.subcommands import Subcommands
 
 

@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    from minitriton.commands.output import print_error, until_the_reader_leaves
+    from minitriton.commands.shared_options import print_error, until_the_reader_leaves
 
     with no_garbage_collection():
         parser, commands = _parser(argv)

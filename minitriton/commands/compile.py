@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
-from minitriton.commands.output import add_json, print_json
-from minitriton.commands.shared_options import add_arch, add_pipeline_edits, edited
+from minitriton.commands.shared_options import add_arch, add_json, add_pipeline_edits, edited, print_json
 from minitriton.commands.signature import ast_source, literal
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError

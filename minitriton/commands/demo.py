@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import minitriton
-from minitriton.commands.output import print_json
+from minitriton.commands.shared_options import print_json
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.lab.corpus.case import KERNELS, load_file
 from minitriton.runtime.cuda_driver import has_gpu

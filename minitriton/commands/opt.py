@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen.assemble_ptx import Cubin
 from minitriton.commands.kernel_files import load_plugin
-from minitriton.commands.output import until_the_reader_leaves
+from minitriton.commands.shared_options import until_the_reader_leaves
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module, shown
 from minitriton.errors import MinitritonError, PipelineError

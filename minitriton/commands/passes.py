@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from minitriton.commands.output import add_json, print_json
+from minitriton.commands.shared_options import add_json, print_json
 from minitriton.dialects.facts.pass_attributes import PASS_ATTRIBUTES
 from minitriton.host.subcommands import Subcommands
 from minitriton.pipeline.pass_registry import (

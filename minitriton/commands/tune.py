@@ -11,7 +11,7 @@ from typing import Any
 
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import load_kernel
-from minitriton.commands.output import add_json
+from minitriton.commands.shared_options import add_json
 from minitriton.commands.signature import DIVISIBLE, ast_source, split_items
 from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.frontend.function import JITCallable

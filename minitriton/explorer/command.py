@@ -176,7 +176,7 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    from minitriton.commands.output import progress
+    from minitriton.commands.shared_options import progress
     from minitriton.explorer.kept_answers import compile_with_answers, have_lessons, lessons_with_answers
     from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession

@@ -17,9 +17,16 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue
 from minitriton.analysis.in_flight.rings import ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg
-from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
-from minitriton.dialects.facts.synchronization import Barrier, LoweringBarrier, meets_threads
+from minitriton.dialects.facts.synchronization import (
+    Barrier,
+    Commits,
+    Kind,
+    LoweringBarrier,
+    Starts,
+    Waits,
+    meets_threads,
+)
 from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.locations import user_location
 from minitriton.dialects.printing.names import ValueNames

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitriton.commands.output import progress
+from minitriton.commands.shared_options import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary

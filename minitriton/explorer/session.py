@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from minitriton.analysis.shared_memory.allocation import BufferKind, allocate
 from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.commands.output import progress
+from minitriton.commands.shared_options import progress
 from minitriton.dialects.locations import user_location
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
-from minitriton.commands.output import add_json
-from minitriton.commands.shared_options import add_arch, add_time_limit, time_limit
+from minitriton.commands.shared_options import add_arch, add_json, add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole

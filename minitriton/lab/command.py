@@ -11,13 +11,15 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minitriton.commands.output import add_json, print_json, progress
 from minitriton.commands.shared_options import (
     add_arch,
+    add_json,
     add_launch_arguments,
     add_pipeline_edits,
     add_time_limit,
     edited,
+    print_json,
+    progress,
     time_limit,
 )
 from minitriton.errors import MinitritonError

@@ -13,7 +13,7 @@ from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Que
 from minitriton.analysis.in_flight.rings import iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
-from minitriton.dialects.facts.in_flight import Kind
+from minitriton.dialects.facts.synchronization import Kind
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.dialects.text import parse_module
 from minitriton.lab import corpus

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.as_triton.after_import import after_import
-from minitriton.as_triton.names_for_inductor import write_names
+from minitriton.as_triton.after_import import after_import, write_names
 
 
 def test_a_module_is_changed_when_it_is_imported_and_its_loader_is_its_own(

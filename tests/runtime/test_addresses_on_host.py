@@ -8,7 +8,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import MinitritonError
-from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
+from minitriton.runtime.on_cpu.host_arrays import arrays_pointed_at, handles_addresses
 
 
 @triton.jit

@@ -5,6 +5,6 @@
 | `outstanding` | what is in flight at each point: `InFlight(function).before[op]` is an `Outstanding`; what a wait by tokens may leave: `groups_since(wait)` |
 | `rings` | which slot of a multi-buffered buffer an iteration uses |
 
-The rules are facts on the classes of ops (`dialects.facts.in_flight`). Five passes of `passes.asynchronous` ask
+The rules are facts on the classes of ops (`dialects.facts.synchronization`). Five passes of `passes.asynchronous` ask
 `outstanding`: sink-dot-waits, first-warp-barriers, hold-wgmma-registers, guard-dot-loops, hoist-tma-copies; the pipeliner asks `groups_since` and `rings`.
 """

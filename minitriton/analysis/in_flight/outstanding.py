@@ -20,7 +20,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.dataflow import PointDataflow
 from minitriton.analysis.in_flight.rings import iterations_ago, ring_slot
 from minitriton.dialects import ttg, ttng
-from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
+from minitriton.dialects.facts.synchronization import Commits, Kind, Starts, Waits
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 
 MOST_GROUPS = 16

@@ -15,9 +15,8 @@ from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers, needs_scratch
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering.accesses import Accesses
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.old_values import ATOMICS, atomic_scratch, finish, predicates_of
+from minitriton.codegen.lowering.old_values import ATOMICS, Accesses, atomic_scratch, finish, predicates_of
 from minitriton.codegen.types import I1, INTEGERS, bit_width, lane_type, struct_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import tt

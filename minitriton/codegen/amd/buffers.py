@@ -17,8 +17,8 @@ from minitriton.analysis.access_width import most_elements
 from minitriton.analysis.axis_info.types import access_shape, pointee_bits
 from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers
-from minitriton.codegen.lowering.accesses import Accesses, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.old_values import Accesses, store_masks
 from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.types import F16, F32, I8, I16, I32, bit_width, lane_type, vector_type
 from minitriton.dialects import rocdl

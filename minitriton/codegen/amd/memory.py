@@ -20,8 +20,8 @@ from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering.accesses import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.old_values import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.types import bit_width, lane_type, lanes, vector_type
 from minitriton.dialects import tt

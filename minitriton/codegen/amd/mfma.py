@@ -17,7 +17,7 @@ from minitriton.codegen.types import BF16, I16, I32, I64, bit_width, element_typ
 from minitriton.dialects import rocdl, tt
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.encodings import AmdMfma
-from minitriton.target.mfma import Mfma, mfma_of
+from minitriton.target.amd import Mfma, mfma_of
 
 
 def mfma(f: FunctionLowering, op: Operation) -> None:

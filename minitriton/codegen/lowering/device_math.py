@@ -70,14 +70,14 @@ _LARGE = 65536.0
 """From here on `q` has too many bits for the short way."""
 
 
-def _polynomial(b: Builder, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
+def polynomial(b: Builder, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     value = b.constant(x.type, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        value = _fma(b, value, x, b.constant(x.type, coefficient))
+        value = fma(b, value, x, b.constant(x.type, coefficient))
     return value
 
 
-def _fma(b: Builder, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+def fma(b: Builder, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
     return b.overloaded("llvm.fma", (x, y, z))
 
 
@@ -93,7 +93,7 @@ def _log_parts(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     exponent = b.cast(L.SIToFPOp, b.value(L.AShrOp, (scale, b.constant(integers, 23)), integers), F32)
     shift = b.select(tiny, b.constant(x.type, -23.0), b.constant(x.type, 0.0))
     f = b.fsub(mantissa, b.constant(x.type, 1.0))
-    log_m = _fma(b, b.fmul(f, f), _polynomial(b, f, _LOG), f)
+    log_m = fma(b, b.fmul(f, f), polynomial(b, f, _LOG), f)
     return b.fadd(exponent, shift), log_m
 
 
@@ -102,29 +102,29 @@ def _log_special(b: Builder, x: SSAValue, value: SSAValue) -> SSAValue:
     integers = vector_type(I32, lanes(x.type))
     special = b.icmp("uge", b.bitcast(x, integers), b.constant(integers, _INFINITY_BITS))
     infinity = b.constant(x.type, math.inf)
-    value = b.select(special, _fma(b, x, infinity, infinity), value)
+    value = b.select(special, fma(b, x, infinity, infinity), value)
     return b.select(b.fcmp("oeq", x, b.constant(x.type, 0.0)), b.constant(x.type, -math.inf), value)
 
 
 def log(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     """The natural logarithm: `e ln 2 + log m`."""
     exponent, log_m = _log_parts(b, v[0])
-    return _log_special(b, v[0], _fma(b, exponent, b.constant(v[0].type, math.log(2)), log_m))
+    return _log_special(b, v[0], fma(b, exponent, b.constant(v[0].type, math.log(2)), log_m))
 
 
 def log2(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     """The logarithm to base 2: `e + log m / ln 2`."""
     exponent, log_m = _log_parts(b, v[0])
-    return _log_special(b, v[0], _fma(b, log_m, b.constant(v[0].type, _LOG2_E), exponent))
+    return _log_special(b, v[0], fma(b, log_m, b.constant(v[0].type, _LOG2_E), exponent))
 
 
 def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """`x - q pi/2`, and `q` modulo 4 in the low bits of an integer. Threads that hold a large number take a longer way for it."""
     rounds = b.constant(x.type, _ROUNDS)
-    shifted = _fma(b, x, b.constant(x.type, 2 / math.pi), rounds)
+    shifted = fma(b, x, b.constant(x.type, 2 / math.pi), rounds)
     q, rest = b.fsub(shifted, rounds), x
     for part in _HALF_PI:
-        rest = _fma(b, q, b.constant(x.type, -part), rest)
+        rest = fma(b, q, b.constant(x.type, -part), rest)
     number = b.bitcast(shifted, vector_type(I32, lanes(x.type)))
     large = b.fcmp("uge", b.overloaded("llvm.fabs", (x,)), b.constant(x.type, _LARGE))
     any_large = large
@@ -158,7 +158,7 @@ def _quadrant_of_large(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     for position, digits in enumerate(_TWO_OVER_PI, 1):
         product = b.fmul(wide, b.constant(type_, math.ldexp(digits, -24 * position)))
         turns = b.overloaded("llvm.rint", (b.fmul(product, quarter),))
-        products.append(_fma(b, turns, four, product))
+        products.append(fma(b, turns, four, product))
     total = products[0]
     for product in products[1:]:
         total = b.fadd(total, product)
@@ -177,9 +177,9 @@ def _sine(b: Builder, x: SSAValue, quarter: int) -> SSAValue:
     if quarter:
         q = b.add(q, b.constant(integers, quarter))
     square = b.fmul(r, r)
-    cubic = _fma(b, _polynomial(b, square, _SIN), square, b.constant(r.type, 0.0))  # not -0: r = -0 stays what it is
-    sine = _fma(b, cubic, r, r)
-    cosine = _fma(b, square, _polynomial(b, square, _COS), b.constant(r.type, 1.0))
+    cubic = fma(b, polynomial(b, square, _SIN), square, b.constant(r.type, 0.0))  # not -0: r = -0 stays what it is
+    sine = fma(b, cubic, r, r)
+    cosine = fma(b, square, polynomial(b, square, _COS), b.constant(r.type, 1.0))
     zero = b.constant(integers, 0)
     odd = b.icmp("ne", b.and_(q, b.constant(integers, 1)), zero)
     value = b.select(odd, cosine, sine)
@@ -206,9 +206,9 @@ def _erf(b: Builder, v: Sequence[SSAValue], exp2: str) -> SSAValue:
     x = v[0]
     one = b.constant(x.type, 1.0)
     size = b.overloaded("llvm.fabs", (x,))
-    small = _fma(b, x, _polynomial(b, b.fmul(x, x), _ERF_SMALL), x)
+    small = fma(b, x, polynomial(b, b.fmul(x, x), _ERF_SMALL), x)
     clamped = b.overloaded("llvm.minnum", (size, b.constant(x.type, 4.0)))
-    tail = each_lane(b, exp2, (_polynomial(b, clamped, _ERFC_LOG2),), F32)
+    tail = each_lane(b, exp2, (polynomial(b, clamped, _ERFC_LOG2),), F32)
     large = b.overloaded("llvm.copysign", (b.fsub(one, tail), x))
     result = b.select(b.fcmp("olt", size, one), small, large)
     return b.select(b.fcmp("uno", x, x), x, result)

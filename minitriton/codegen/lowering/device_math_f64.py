@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr
 from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.device_math import fma, polynomial
 from minitriton.codegen.types import F64, I1, I32, I64, lanes, mangled, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import string_attr
@@ -52,24 +53,13 @@ _ROLLED = UnregisteredAttr.with_name_and_type("llvm.loop_annotation", False)(
 """Tells LLVM not to unroll a loop."""
 
 
-def _fma(b: Builder, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
-    return b.overloaded("llvm.fma", (x, y, z))
-
-
-def _polynomial(b: Builder, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-    value = b.constant(x.type, coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        value = _fma(b, value, x, b.constant(x.type, coefficient))
-    return value
-
-
 def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """`x - q pi/2`, and `q` modulo 2^32. The sign of a zero is kept."""
     rounder = b.constant(x.type, _ROUNDER)
-    shifted = _fma(b, x, b.constant(x.type, 2 / math.pi), rounder)
+    shifted = fma(b, x, b.constant(x.type, 2 / math.pi), rounder)
     minus = b.fneg(b.fsub(shifted, rounder))
     for part in _HALF_PI:
-        x = _fma(b, minus, b.constant(x.type, part), x)
+        x = fma(b, minus, b.constant(x.type, part), x)
     return x, b.cast(L.TruncOp, b.bitcast(shifted, vector_type(I64, lanes(x.type))), I32)
 
 
@@ -78,8 +68,8 @@ def _sine(b: Builder, x: SSAValue, quarter: int, callee: str) -> SSAValue:
     r, q = _quadrant(b, x)
     square = b.fmul(r, r)
     # The sum with 0 has no negative zero, so that the sine keeps that of `r`.
-    sine = _fma(b, _fma(b, square, _polynomial(b, square, _SIN), b.constant(r.type, 0.0)), r, r)
-    cosine = _fma(b, square, _polynomial(b, square, _COS), b.constant(r.type, 1.0))
+    sine = fma(b, fma(b, square, polynomial(b, square, _SIN), b.constant(r.type, 0.0)), r, r)
+    cosine = fma(b, square, polynomial(b, square, _COS), b.constant(r.type, 1.0))
     if quarter:
         q = b.add(q, b.constant(q.type, quarter))
     zero = b.constant(q.type, 0)

@@ -22,8 +22,8 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.partial_results import combine
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle

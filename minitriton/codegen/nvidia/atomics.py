@@ -20,10 +20,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.accesses import Accesses
-from minitriton.codegen.lowering.cluster import cluster_barrier
+from minitriton.codegen.lowering.convert_layout import cluster_barrier
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.old_values import ATOMICS, atomic_scratch, finish, needs_exchange, predicates_of
+from minitriton.codegen.lowering.old_values import (
+    ATOMICS,
+    Accesses,
+    atomic_scratch,
+    finish,
+    needs_exchange,
+    predicates_of,
+)
 from minitriton.codegen.nvidia import lowers, needs_scratch
 from minitriton.codegen.types import BF16, I1, I8, I16, I64, bit_width, vector_type
 from minitriton.dialects import nvvm, tt

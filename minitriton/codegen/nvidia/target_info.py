@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.nvidia import async_copy as async_copy  # these fill the tables
-from minitriton.codegen.nvidia import atomics as atomics
+from minitriton.codegen.nvidia import atomics as atomics  # these fill the tables
 from minitriton.codegen.nvidia import casts as casts
 from minitriton.codegen.nvidia import diagnostics as diagnostics
 from minitriton.codegen.nvidia import math as math
@@ -19,7 +18,6 @@ from minitriton.codegen.nvidia import tma as tma
 from minitriton.codegen.nvidia import warp_specialize
 from minitriton.codegen.nvidia import wgmma as wgmma
 from minitriton.codegen.nvidia.text import nvvm_global as nvvm_global
-from minitriton.codegen.nvidia.text import nvvm_lanes as nvvm_lanes
 from minitriton.codegen.target_interface import TargetInfo
 from minitriton.codegen.types import I32, vector_type
 from minitriton.dialects import nvvm

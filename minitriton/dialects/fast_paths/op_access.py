@@ -1,14 +1,14 @@
 """What xDSL keeps private, where a compile cannot wait for its checks: ops read, made and listed.
 
+    BlockOrder().comes_before(a, b)                     numbers a block once; `Operation.is_before_in_block` goes through it each time
     operand_values(op)                                  the operands of any op: `op.operands` makes a view at each read
     make(llvm.AddOp, (x, y), (i32,), {}, location)      a detached `llvm.add`; nothing is checked
     ops_in(module)                                      the module and all ops in it, in a tenth of the time of `Operation.walk`; the IR may change meanwhile
 
-An op whose class is known is read by its fields (`op.ptr`), which cost as little (`op_fields`). This module, `copying`, `snapshot`, `analysis.dataflow` and
+An op whose class is known is read by its fields (`op.ptr`), which cost as little (`op_definition`). This module, `copying`, `snapshot`, `analysis.dataflow` and
 `rewriting.greedy` are all that touch what xDSL keeps private.
 """
 
-# This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`).
 # pyright: reportPrivateUsage=false
 # This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 
@@ -240,3 +240,49 @@ def _add_inner_first(op: Operation, found: list[Operation]) -> None:
                 inner = inner._next_op
             block = block._next_block
     found.append(op)
+
+
+class BlockOrder:
+    """A number for each op that was asked for, greater than those of the ops before it in its block.
+
+    Ops may be inserted and erased meanwhile; one that is moved must be forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Operation, float] = {}
+
+    def comes_before(self, a: Operation, b: Operation) -> bool:
+        """Whether `a` stands before `b`, of one block."""
+        self.number(a)
+        second = self.number(b)
+        return self.number(a) < second
+
+    def number(self, op: Operation) -> float:
+        """Where `op` stands in its block, as long as nothing new is asked for."""
+        found = self._numbers.get(op)
+        if found is None:
+            found = self._between(op)
+            if found is None:
+                assert op.parent is not None
+                self._number(op.parent)
+                return self._numbers[op]
+            self._numbers[op] = found
+        return found
+
+    def forget(self, op: Operation) -> None:
+        """`op` is about to move."""
+        self._numbers.pop(op, None)
+
+    def _between(self, op: Operation) -> float | None:
+        """A number for a new op among numbered ones; None if there is none."""
+        before, after = op.prev_op, op.next_op
+        low = self._numbers.get(before) if before is not None else None
+        high = self._numbers.get(after) if after is not None else None
+        if low is None or high is None:
+            return None
+        middle = (low + high) / 2
+        return middle if low < middle < high else None
+
+    def _number(self, block: Block) -> None:
+        for index, op in enumerate(block.ops):
+            self._numbers[op] = float(index)

@@ -42,9 +42,8 @@ from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
-from minitriton.dialects.tt.inference import infer_gather, infer_reduce
 from minitriton.dialects.tt.traits import TensorLayouts, encoding_complaint, inferred_complaint, shape_complaint, tensor
-from minitriton.dialects.tt.types import element_type, i1_same_shape, shape_of
+from minitriton.dialects.tt.types import element_type, i1_same_shape, infer_gather, infer_reduce, shape_of
 
 UNIT = UnitAttr()
 

@@ -35,7 +35,6 @@ from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
-from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
 from minitriton.dialects.tt.traits import (
     TensorLayouts,
     encoding_complaint,
@@ -44,7 +43,15 @@ from minitriton.dialects.tt.traits import (
     same_element_complaint,
     tensor,
 )
-from minitriton.dialects.tt.types import element_type, shape_of, tensor_type
+from minitriton.dialects.tt.types import (
+    element_type,
+    infer_expand_dims,
+    infer_join,
+    infer_split,
+    infer_trans,
+    shape_of,
+    tensor_type,
+)
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.inference import reshape_dst, split_dst
 from minitriton.layouts.properties import are_layouts_equivalent

@@ -41,11 +41,10 @@ from minitriton.dialects.facts.gpu_traits import (
     VerifyTensorLayouts,
     require,
 )
-from minitriton.dialects.facts.in_flight import Commits, Kind, Starts, Waits
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.memory_access import MemoryAccess
-from minitriton.dialects.facts.synchronization import WaitsForCopies
+from minitriton.dialects.facts.synchronization import Commits, Kind, Starts, Waits, WaitsForCopies
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr

@@ -28,16 +28,18 @@ from minitriton.dialects.facts.gpu_traits import (
     OperandEffects,
     VerifyTensorLayouts,
 )
-from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     FIRST_WARP_FILLS,
     TURNS,
     ArrivesForAll,
     EndsBeforeItsWait,
+    Kind,
     OfAsyncProxy,
     SetsUpMbarrier,
+    Starts,
     TakesBarriers,
     UsesMbarrier,
+    Waits,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op

@@ -34,10 +34,9 @@ from minitriton.dialects.attribute_values import FALSE, i32_attr
 from minitriton.dialects.encodings import encoding_attr, layout_of
 from minitriton.dialects.facts import Contraction, ForwardsOperands
 from minitriton.dialects.facts.gpu_traits import SHARED, EffectsOfEach, VerifyTensorLayouts
-from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, NoLayoutRule
-from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.facts.synchronization import Kind, Starts, TensorCoreReads, Waits
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of

@@ -26,13 +26,15 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.attribute_values import FALSE
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
-from minitriton.dialects.facts.in_flight import Kind, Starts, Waits
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
     EndsBeforeItsWait,
+    Kind,
     LoweringBarrier,
     OfAsyncProxy,
+    Starts,
     UsesMbarrier,
+    Waits,
     WaitsForCopies,
 )
 from minitriton.dialects.fast_paths.op_constructors import from_fields

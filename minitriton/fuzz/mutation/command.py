@@ -15,8 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.output import add_json
-from minitriton.commands.shared_options import add_time_limit, time_limit
+from minitriton.commands.shared_options import add_json, add_time_limit, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
 from minitriton.host.subcommands import Subcommands

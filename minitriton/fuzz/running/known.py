@@ -20,7 +20,6 @@ from xdsl.ir import Operation
 
 from minitriton.codegen.types import bit_width
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts.launch import backend_name
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt.types import element_type, shape_of
 from minitriton.fuzz.generation.elements import INT32
@@ -192,10 +191,10 @@ KNOWN = (
 )
 
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
-SCAN_OVER_REPEATS = "a scan whose lanes are not neighbours, those between hold its elements again"
+SCAN_OVER_REPEATS = "a scan of elements that several lanes hold"
 SCAN_OF_ONE_LANE = "a scan along an axis that one lane holds in several blocks"
 PADDED_VECTORS = "padding of shared memory that is no multiple of a vector"
-BYTES_BETWEEN_LANES = "8-bit elements that lanes of a wave exchange (AMD)"
+BYTES_BETWEEN_LANES = "8-bit elements that lanes exchange"
 WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
 _WITHOUT_OPTIMISER = "DISABLE_LLVM_OPT"
 FAILED_PASS = "a pass of Triton's fails"
@@ -261,9 +260,7 @@ def known_layout(launch: FuzzedLaunch) -> str | None:
 
 def _exchanges_bytes(op: Operation) -> bool:
     """Whether lanes exchange four packed elements at a time: the selectors of the bytes that a lane keeps are those of another step."""
-    if not isinstance(op, ttg.ConvertLayoutOp) or backend_name(op) != "hip":
-        return False
-    return bit_width(element_type(op.results[0].type)) == 8
+    return isinstance(op, ttg.ConvertLayoutOp) and bit_width(element_type(op.results[0].type)) == 8
 
 
 def _reduces_reshaped_layout(op: tt.ReduceOp) -> bool:
@@ -275,16 +272,18 @@ def _reduces_reshaped_layout(op: tt.ReduceOp) -> bool:
 
 
 def _scans_over_repeats(op: tt.ScanOp) -> bool:
-    """Whether bits of the lane that tell no elements apart stand below one that tells elements of the axis apart.
+    """Whether bits of the lane that tell no elements apart disturb the scan.
 
-    The lowering counts only lanes with elements of their own between neighbours on the axis, and so shuffles from a lane too near.
+    The lowering counts only lanes with elements of their own: where such bits stand below one that tells elements of the axis apart, it shuffles
+    from a lane too near; the number of a lane along the slowest axis runs on over the repetitions.
     """
-    layout = ttg.layout_of(op.srcs[0].type)
-    if layout is None:
+    layout, shape, axis = ttg.layout_of(op.srcs[0].type), shape_of(op.srcs[0].type), op.axis.value.data
+    if not isinstance(layout, Blocked):
         return False
-    lanes = to_linear_layout(layout, shape_of(op.srcs[0].type)).bases["lane"]
-    along = [bit for bit, basis in enumerate(lanes) if basis[op.axis.value.data]]
-    return any(not any(basis) for basis in lanes[: max(along, default=0)])
+    lanes = to_linear_layout(layout, shape).bases["lane"]
+    along = [bit for bit, basis in enumerate(lanes) if basis[axis]]
+    repeats = [bit for bit, basis in enumerate(lanes) if not any(basis)]
+    return any(bit < max(along, default=0) for bit in repeats) or (bool(repeats) and axis == layout.order[-1])
 
 
 def _scans_blocks_of_one_lane(op: tt.ScanOp) -> bool:

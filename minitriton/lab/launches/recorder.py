@@ -35,12 +35,12 @@ from minitriton.lab.launches.recorded import (
     field_names,
     written,
 )
-from minitriton.lab.launches.spans import SpannedMemory
+from minitriton.lab.launches.replay import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
-from minitriton.runtime.on_cpu.pointed_at import possible_addresses
+from minitriton.runtime.on_cpu.host_arrays import possible_addresses
 from minitriton.target import CUDAOptions, options_for
 from minitriton.target.amd import HIPOptions
 

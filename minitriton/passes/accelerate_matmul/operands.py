@@ -36,7 +36,7 @@ from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import set_type
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.inference import infer_trans
+from minitriton.dialects.tt.types import infer_trans
 from minitriton.layouts.builders import NVMMA_SWIZZLES, nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory

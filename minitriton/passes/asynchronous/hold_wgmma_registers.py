@@ -41,9 +41,9 @@ from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import ViewOfTensor
-from minitriton.dialects.facts.in_flight import Kind
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.facts.synchronization import Kind
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.overlap_dots import REGISTERS, words_of

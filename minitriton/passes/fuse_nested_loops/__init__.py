@@ -53,8 +53,7 @@ from minitriton.passes.fuse_nested_loops.bounds import (
     unread,
     varying_ops,
 )
-from minitriton.passes.fuse_nested_loops.fused_body import FusedBody
-from minitriton.passes.fuse_nested_loops.sections import LoopNode, Section, find_loop_nests, sections_of
+from minitriton.passes.fuse_nested_loops.fused_body import FusedBody, LoopNode, Section, find_loop_nests, sections_of
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE, prepare
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.rewriter import Inserter

@@ -32,7 +32,7 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.inference import infer_trans
+from minitriton.dialects.tt.types import infer_trans
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.chains.tensor_parts import registers_apart
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of

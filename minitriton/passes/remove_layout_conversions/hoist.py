@@ -16,8 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.block_order import BlockOrder
-from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
+from minitriton.dialects.fast_paths.op_access import BlockOrder, operand_use, operand_values
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, yield_of

@@ -24,8 +24,7 @@ from minitriton.runtime.launching.described_tiles import described_tiles, plain_
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
-from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
-from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, may_handle_addresses
+from minitriton.runtime.on_cpu.host_arrays import arrays_pointed_at, host_view, may_handle_addresses, memory_around
 from minitriton.target.backends import backend
 from minitriton.target.tensor_map import GRAIN
 

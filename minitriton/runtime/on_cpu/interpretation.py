@@ -31,8 +31,7 @@ from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.cuda_driver import torch_module
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
-from minitriton.runtime.on_cpu.host_arrays import host_view, memory_around
-from minitriton.runtime.on_cpu.pointed_at import arrays_pointed_at, handles_addresses
+from minitriton.runtime.on_cpu.host_arrays import arrays_pointed_at, handles_addresses, host_view, memory_around
 from minitriton.target import CompileOptions, GPUTarget
 
 

@@ -23,8 +23,7 @@ import numpy as np
 
 from minitriton.analysis.tile_roles import Dot, Loop, TileRoles, Work, elements
 from minitriton.runtime.tuning.resources import Resources, bytes_of, instruction_of, is_swapped, mma_layout
-from minitriton.target.architectures import Architecture, architecture_of
-from minitriton.target.speeds import Speeds, speeds_of
+from minitriton.target.architectures import Architecture, Speeds, architecture_of, speeds_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

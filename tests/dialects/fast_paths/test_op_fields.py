@@ -1,4 +1,4 @@
-"""The fields of ops as `op_fields` reads them are those that xDSL's own accessors give."""
+"""The fields of ops as `op_definition` reads them are those that xDSL's own accessors give."""
 
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl.operations import get_accessors_from_op_def

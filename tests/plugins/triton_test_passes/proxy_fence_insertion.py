@@ -1,4 +1,4 @@
-"""`triton-nvidia-gpu-proxy-fence-insertion`: fences between accesses by threads and copies into the same bytes (`analysis.shared_memory.proxy_fences`).
+"""`triton-nvidia-gpu-proxy-fence-insertion`: fences between accesses by threads and copies into the same bytes (`codegen.place_shared_memory`).
 
 The lowering to LLVM inserts them itself, for the places that it gives to buffers; this pass is for those of Triton's lowering.
 """
@@ -13,8 +13,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import allocate
-from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.codegen.place_shared_memory import insert_proxy_fences
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
