@@ -6,7 +6,7 @@ timeline(report, capability, locations)["cycles"]        5120
 
 The model: a scheduler issues an instruction a cycle for its warps (warp number modulo 4), in the order of the PTX, once the registers that it reads
 are there; moves between registers and reads of parameters are free. Copies and loads go through one pipe of the bandwidth of L2 or of memory, then take its
-latency; dots keep the tensor cores as long as their operations take; shared memory gives a pass over its banks a cycle. Speeds are those of `target/speeds.py`.
+latency; dots keep the tensor cores as long as their operations take; shared memory gives a pass over its banks a cycle. Speeds are those of `target/architectures.py`.
 It is no measurement: `ptxas` schedules instructions anew, and other CTAs share the SM. It shows what waits for what.
 """
 
@@ -25,8 +25,7 @@ from minitriton.emulator.report import Report
 from minitriton.emulator.trace import Executed
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import FlightJson, TimelineJson
-from minitriton.target.architectures import H100_MULTIPROCESSORS
-from minitriton.target.speeds import speeds_of
+from minitriton.target.architectures import H100_MULTIPROCESSORS, speeds_of
 
 Kind = Literal["issue", "copies", "dots", "barrier", "loads", "shared", "other"]
 Data = Literal["l2", "memory"]
