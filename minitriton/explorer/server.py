@@ -315,7 +315,7 @@ def _is_equal(given: str, wanted: str) -> bool:
 
 _ROLES = {
     "inputs": "running", "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running",
-    "inspect": "inspecting", "buffers": "inspecting", "states": "inspecting",
+    "inspect": "inspecting", "values": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
 Facts are asked of the modules of all states, which "inspecting" keeps: it compiles at the same time as "answering", whose answer does

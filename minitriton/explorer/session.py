@@ -36,6 +36,7 @@ from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.start_page import catalogue, remember, require_program
 from minitriton.explorer.timeline import timeline
 from minitriton.explorer.triton_reference import triton_recording
+from minitriton.explorer.values import values_of
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
     Answer,
@@ -54,6 +55,7 @@ from minitriton.explorer.wire import (
     SassJson,
     StartJson,
     TimelineJson,
+    ValuesJson,
     VerdictsJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
@@ -184,6 +186,21 @@ def _ran(session: ExplorerSession, asked: CompileRequest) -> Ran:
     if opened.ran is None:
         opened.ran = run_program(opened.program, opened.recording)
     return opened.ran
+
+
+def values(session: ExplorerSession, given: Question) -> ValuesJson:
+    """What a value of a step's state holds: of a `program`, in its `run`, of more than two axes at an `index` of the first ones."""
+    opened = session.opened(asked_of(given), kept=True)
+    kept = opened.recording.steps[_step(opened, given)].after.kept
+    if kept is None:
+        raise MinitritonError("values are seen in TTIR and TTGIR")
+    match given:
+        case {"name": str(name), "program": int(program), "run": int(run), "index": list(index)}:
+            return values_of(
+                kept, name, opened.program.launch(), program, run, tuple(at for at in index if isinstance(at, int))
+            )
+        case _:
+            raise MinitritonError("a value has a name, a program, a run and an index")
 
 
 def time_of_warps(session: ExplorerSession, given: Question) -> TimelineJson:
@@ -328,7 +345,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "inputs": inputs, "timeline": time_of_warps,
+    "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 
 

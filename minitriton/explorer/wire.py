@@ -273,6 +273,25 @@ class BuffersJson(TypedDict):
     buffers: list[BufferJson]
 
 
+class ValuesJson(TypedDict):
+    """What a tensor holds: its slice at `index` of the first axes, `rows` of `data`. `array`: what pointers are into; `strange`: how many are not finite."""
+
+    name: str
+    type: str
+    array: str
+    shape: list[int]
+    index: list[int]
+    run: int
+    runs: int
+    programs: int
+    rows: int
+    data: list[float | str]
+    least: float
+    most: float
+    mean: float
+    strange: int
+
+
 class FlightJson(TypedDict):
     """A group of copies, loads, stores or dots: in flight from one cycle to another. `amount`: bytes, of dots instructions."""
 
@@ -400,5 +419,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson
+    | InputsJson | TimelineJson | ValuesJson
 )  # fmt: skip

@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Verdicts } from "./payload";
+import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -26,6 +26,7 @@ export interface Answers {
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
   /** Of the warps of the first CTA; its data is in L2 or beyond. */
   timeline(compile: Compile, data: string): Promise<Timeline>;
+  values(compile: Compile, step: number, asked: ValuesAsked): Promise<Values>;
   triton(compile: Compile): Promise<Compile>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn>;
   lessons(): Promise<Lessons>;
@@ -171,6 +172,7 @@ export class Server implements Answers {
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   timeline = (compile: Compile, data: string): Promise<Timeline> => this.once(compile, "timeline", { data });
+  values = (compile: Compile, step: number, asked: ValuesAsked): Promise<Values> => this.once(compile, "values", { step, ...asked });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
@@ -262,6 +264,8 @@ export class File implements Answers {
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => kept(compile, (of) => of.patterns?.[`${step}:${op}`]);
 
   timeline = (compile: Compile, data: string): Promise<Timeline> => kept(compile, (of) => of.timelines?.[data]);
+
+  values = (): Promise<Values> => refused(NEEDS_SERVER);
 
   private async inflatedLessons(): Promise<KeptLessons> {
     if (!this.deflatedLessons) return refused("this file was written without the tour");

@@ -16,6 +16,7 @@ import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { chooseKernel } from "./start";
 import { TimeTab } from "./timeline";
+import { ValuesTab } from "./values";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
@@ -75,7 +76,7 @@ function showWaiting(server: Server): void {
   element("cancel").addEventListener("click", () => server.cancel());
 }
 
-const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", exercise: "checking the answer" };
+const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer" };
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
@@ -92,6 +93,7 @@ function build(session: Session): void {
   });
   const learn = new LearnTab(session, Inspector.panel("learn"), whatIf, (line) => sides.reveal(line));
   const time = new TimeTab(session, Inspector.panel("time"));
+  const values = new ValuesTab(session, Inspector.panel("values"));
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,
@@ -111,6 +113,7 @@ function build(session: Session): void {
       { name: "whatif", title: "What if", show: () => whatIf.show() },
       { name: "learn", title: "Learn", show: () => learn.show() },
       { name: "time", title: "Time", show: () => time.show() },
+      { name: "values", title: "Values", show: () => values.show() },
     ],
     trouble,
   );
@@ -207,7 +210,7 @@ function build(session: Session): void {
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
       ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
-      ...Object.fromEntries([..."1234567"].map((key, at) => [key, () => inspector.select(at)])),
+      ...Object.fromEntries([..."12345678"].map((key, at) => [key, () => inspector.select(at)])),
     };
     const action = actions[event.key];
     if (!action) return;

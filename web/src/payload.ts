@@ -271,6 +271,32 @@ export interface Resources {
   occupancy: number;
 }
 
+/** What a tensor holds: minitriton/explorer/values.py. */
+export interface Values {
+  name: string;
+  type: string;
+  array: string;
+  shape: number[];
+  index: number[];
+  run: number;
+  runs: number;
+  programs: number;
+  rows: number;
+  data: (number | string)[];
+  least: number;
+  most: number;
+  mean: number;
+  strange: number;
+}
+
+/** Which value, of which program, in which of its runs, at which index of the first axes. */
+export interface ValuesAsked {
+  name: string;
+  program: number;
+  run: number;
+  index: number[];
+}
+
 export type WarpKind = "issue" | "copies" | "dots" | "barrier" | "loads" | "shared" | "other";
 
 /** The warps of one CTA by a model of time: minitriton/explorer/timeline.py. */
