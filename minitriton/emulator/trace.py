@@ -41,7 +41,7 @@ class Trace:
     """Of the CTA with threads 0 to `lanes`."""
 
     lanes: int = 0
-    warp_size: int = 32
+    warp_size: int = 1
     streams: list[list[Executed]] = field(default_factory=list[list[Executed]])
     is_partial: bool = False
     """Whether the kernel executed more than is recorded."""

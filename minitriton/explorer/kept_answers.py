@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
@@ -21,6 +20,7 @@ from minitriton.explorer.lessons.tour import SHORT_TOUR
 from minitriton.explorer.packing import deflated, packed
 from minitriton.explorer.session import (
     ExplorerSession,
+    answered,
     buffers,
     by_triton,
     compiled,
@@ -98,7 +98,7 @@ def compile_with_answers(
         # Processes of their own check, and compile by Triton, meanwhile.
         checking = pool.submit(checker.ask, "check", question)
         program = session.opened(asked).program
-        compiling = pool.submit(_answered, lambda _s, _q: by_triton(program), session, question) if triton else None
+        compiling = pool.submit(answered, lambda: by_triton(program)) if triton else None
         kept = _kept(session, asked, progress, checking)
         if compiling is not None:
             progress("compiling by Triton")
@@ -114,15 +114,18 @@ def _kept(
     progress("looking into values")
     inspections = _inspections(session, asked)
     progress("running")
-    ran = _answered(run, session, question)
+    ran = answered(lambda: run(session, question))
     progress("disassembling")
-    machine = _answered(sass, session, question)
+    machine = answered(lambda: sass(session, question))
     progress("placing buffers")
-    placed = _answered(buffers, session, question)
+    placed = answered(lambda: buffers(session, question))
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
     progress("timing warps")
-    timelines = {data: _answered(time_of_warps, session, {**question, "data": data}) for data in ("l2", "memory")}
+    timelines = {
+        data: answered(lambda data=data: time_of_warps(session, {**question, "data": data}))
+        for data in ("l2", "memory")
+    }
     tables = session.opened(asked).tables
     progress("checking every pass")
     checked = json.loads(checking.result())
@@ -130,18 +133,6 @@ def _kept(
         "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
         "types": tables.types, "layouts": tables.layouts,
     }  # fmt: skip
-
-
-_T = TypeVar("_T")
-
-
-def _answered(
-    service: Callable[[ExplorerSession, Question], _T], session: ExplorerSession, question: Question
-) -> _T | Failure:
-    try:
-        return service(session, question)
-    except Exception as error:
-        return as_error(error)
 
 
 def _inspections(session: ExplorerSession, asked: CompileRequest) -> dict[str, InspectionJson]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from xdsl.dialects.builtin import IntegerAttr
 
@@ -18,6 +18,7 @@ from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.shared_options import progress
 from minitriton.dialects.locations import user_location
+from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
@@ -34,7 +35,7 @@ from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.start_page import catalogue, remember, require_program
-from minitriton.explorer.timeline import timeline
+from minitriton.explorer.timeline import Data, timeline
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.values import values_of
 from minitriton.explorer.verdicts import verdicts
@@ -44,10 +45,12 @@ from minitriton.explorer.wire import (
     BuffersJson,
     CompileJson,
     Drawn,
+    Failure,
     GradeJson,
     InputJson,
     InputsJson,
     InspectionJson,
+    KeptJson,
     LessonsJson,
     PatternJson,
     Question,
@@ -58,6 +61,7 @@ from minitriton.explorer.wire import (
     ValuesJson,
     VerdictsJson,
 )  # fmt: skip
+from minitriton.explorer.worker import as_error
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
@@ -208,35 +212,34 @@ def time_of_warps(session: ExplorerSession, given: Question) -> TimelineJson:
     opened = session.opened(asked_of(given))
     if opened.traced is None:
         opened.traced = traced_run(opened.program, opened.recording)
-    lines = opened.recording.stage("ptx").lines
-    located = {one.number: (opened.files.get(one.source[0], -1), one.source[1]) for one in lines if one.source}
-    return timeline(
-        opened.traced, int(opened.recording.arch), located, "memory" if given.get("data") == "memory" else "l2"
-    )
+    return _timeline(opened.traced, opened.recording, opened.files, "memory" if given.get("data") == "memory" else "l2")
+
+
+def _timeline(report: Report, recording: Recording, files: dict[str, int], data: Data) -> TimelineJson:
+    lines = recording.stage("ptx").lines
+    located = {one.number: (files.get(one.source[0], -1), one.source[1]) for one in lines if one.source}
+    return timeline(report, int(recording.arch), located, data)
 
 
 def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = session.opened(asked_of(given))
-    cubin = _cubin(opened)
-    taken = resources(
-        cubin, opened.recording.kernel, opened.program.target, opened.program.options, opened.recording.shared
-    )
-    numbers = dict(vars(taken))
+    if opened.cubin is None:
+        opened.cubin = _assembled(opened.recording, opened.program)
+    return _machine_code(opened.recording, opened.program, opened.cubin, opened.files)
+
+
+def _machine_code(recording: Recording, program: RequestedProgram, cubin: bytes, files: dict[str, int]) -> SassJson:
+    numbers = dict(vars(resources(cubin, recording.kernel, program.target, program.options, recording.shared)))
     try:
-        state = state_payload(
-            sass_state(cubin, LLVMLocations(opened.recording.stage("llir").raw or "").callers), opened.files
-        )
+        state = state_payload(sass_state(cubin, LLVMLocations(recording.stage("llir").raw or "").callers), files)
     except MinitritonError as error:
         return {"resources": numbers, "state": None, "why": str(error)}
     return {"resources": numbers, "state": state}
 
 
-def _cubin(opened: RecordedCompile) -> bytes:
-    if opened.cubin is None:
-        state = opened.recording.stage(opened.recording.assembly)
-        opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
-    return opened.cubin
+def _assembled(recording: Recording, program: RequestedProgram) -> bytes:
+    return assembled(recording.stage(recording.assembly).raw or "", program.target, program.options)
 
 
 def check(session: ExplorerSession, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsJson:
@@ -292,7 +295,25 @@ def triton(session: ExplorerSession, given: Question) -> CompileJson:
 def by_triton(program: RequestedProgram) -> CompileJson:
     """What Triton makes of an opened program."""
     recording = triton_recording(program)
-    return {**payload(recording), "label": recording.pipeline}
+    files = {path: at for at, path in enumerate(sorted(recording.sources))}
+    kept: KeptJson = {
+        "inspect": {}, "types": [], "layouts": [], "patterns": {},
+        "run": answered(lambda: run_program(program, recording).plain(files)),
+        "sass": answered(lambda: _machine_code(recording, program, _assembled(recording, program), files)),
+        "timelines": {"l2": answered(lambda: _timeline(traced_run(program, recording), recording, files, "l2"))},
+    }  # fmt: skip
+    return {**payload(recording), "label": recording.pipeline, "kept": kept}
+
+
+_T = TypeVar("_T")
+
+
+def answered(service: Callable[[], _T]) -> _T | Failure:
+    """What a service says, or why it says nothing."""
+    try:
+        return service()
+    except Exception as error:
+        return as_error(error)
 
 
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:

@@ -46,7 +46,7 @@ def values_of(
         )
     programs = int(np.prod(launch.grid))
     if not 0 <= program < programs:
-        raise MinitritonError(f"there is no program {program}", help=f"the grid has {programs}")
+        raise MinitritonError(f"unknown program {program}", help=f"the grid has {programs}")
     seen = _seen(kept, value, launch, program)
     if not seen:
         raise MinitritonError(

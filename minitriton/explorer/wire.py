@@ -365,8 +365,8 @@ class KeptJson(TypedDict):
     layouts: list[LayoutJson]
     run: RunJson | Failure
     sass: SassJson | Failure
-    check: VerdictsJson | Failure
-    buffers: BuffersJson | Failure
+    check: NotRequired[VerdictsJson | Failure]
+    buffers: NotRequired[BuffersJson | Failure]
     patterns: dict[str, PatternJson | Failure]
     timelines: dict[str, TimelineJson | Failure]
     triton: NotRequired[str]

@@ -37,7 +37,9 @@ class Looked:
         x[70] = np.nan
         np.savez(folder / "given.npz", x_ptr=x)
         self.x = x.reshape(2, 3, 64)
-        self.asked = CompileRequest(f"{folder}/cube.py:cube", "*fp32,*fp32,i32", numbers=("n=3",), inputs=f"{folder}/given.npz")
+        self.asked = CompileRequest(
+            f"{folder}/cube.py:cube", "*fp32,*fp32,i32", numbers=("n=3",), inputs=f"{folder}/given.npz"
+        )
         self.session = ExplorerSession()
         self.recording = self.session.opened(self.asked).recording
 
@@ -45,7 +47,9 @@ class Looked:
         return max(at for at, one in enumerate(self.recording.steps) if one.after.level == level and one.changed)
 
     def name(self, step: int, text: str) -> str:
-        return next(line.defines[0] for line in self.recording.steps[step].after.lines if text in line.text and line.defines)
+        return next(
+            line.defines[0] for line in self.recording.steps[step].after.lines if text in line.text and line.defines
+        )
 
     def values(self, step: int, name: str, **more: Any) -> dict[str, Any]:
         given = {"asked": self.asked.plain(), "step": step, "name": name, "program": 0, "run": 0, "index": [], **more}
@@ -96,7 +100,7 @@ def test_what_cannot_be_seen_says_why(looked: Looked) -> None:
     ttir, last = looked.step("ttir"), len(looked.recording.steps) - 1
     for step, name, more, text in (
         (ttir, "nosuch", {}, "lacks a value %nosuch"),
-        (ttir, looked.name(ttir, "tt.load"), {"program": 7}, "there is no program 7"),
+        (ttir, looked.name(ttir, "tt.load"), {"program": 7}, "unknown program 7"),
         (last, "0", {}, "TTIR and TTGIR"),
     ):
         with pytest.raises(MinitritonError, match=text):

@@ -171,7 +171,7 @@ export class Server implements Answers {
   buffers = (compile: Compile): Promise<Buffers> => this.once(compile, "buffers", {});
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
-  timeline = (compile: Compile, data: string): Promise<Timeline> => this.once(compile, "timeline", { data });
+  timeline = (compile: Compile, data: string): Promise<Timeline> => (compile.kept ? kept(compile, (of) => of.timelines?.[data]) : this.once(compile, "timeline", { data }));
   values = (compile: Compile, step: number, asked: ValuesAsked): Promise<Values> => this.once(compile, "values", { step, ...asked });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
@@ -181,6 +181,8 @@ export class Server implements Answers {
   exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
+    // What Triton compiled comes with what is known of it.
+    if (compile.kept && !compile.asked) return kept(compile, (of) => of[name as "run"] as unknown as (T & object) | undefined) as Promise<T>;
     const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
     this.known.set(compile, answers);
     const key = `${name} ${JSON.stringify(given)}`;

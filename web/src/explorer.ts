@@ -1,6 +1,7 @@
 // The page: passes at the side, two states beside the source, what is known of what is chosen below.
 import { AccessTab } from "./access";
 import { File, inflated, Server, Trouble, type Answers } from "./answers";
+import { CompareTab } from "./compare";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
@@ -42,7 +43,7 @@ async function start(): Promise<void> {
     }
   }
   if (!compiles.length && linked) compiles.push(await answers.compileLink(linked));
-  for (const one of compiles) one.label ??= `${one.kernel}, ${archName(one.arch)}`;
+  nameCompiles(compiles);
   const session = new Session(answers, compiles, begun.length === 0 && answers.live);
   let firstTrouble: unknown;
   if (linked && answers.live && begun.length) {
@@ -94,6 +95,10 @@ function build(session: Session): void {
   const learn = new LearnTab(session, Inspector.panel("learn"), whatIf, (line) => sides.reveal(line));
   const time = new TimeTab(session, Inspector.panel("time"));
   const values = new ValuesTab(session, Inspector.panel("values"));
+  const comparison = new CompareTab(session, Inspector.panel("compare"), async () => {
+    await tritons(session);
+    session.choose({});
+  });
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,
@@ -114,6 +119,7 @@ function build(session: Session): void {
       { name: "learn", title: "Learn", show: () => learn.show() },
       { name: "time", title: "Time", show: () => time.show() },
       { name: "values", title: "Values", show: () => values.show() },
+      { name: "compare", title: "Compare", show: () => comparison.show() },
     ],
     trouble,
   );
@@ -210,7 +216,7 @@ function build(session: Session): void {
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
       ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
-      ...Object.fromEntries([..."12345678"].map((key, at) => [key, () => inspector.select(at)])),
+      ...Object.fromEntries([..."123456789"].map((key, at) => [key, () => inspector.select(at)])),
     };
     const action = actions[event.key];
     if (!action) return;
@@ -220,6 +226,7 @@ function build(session: Session): void {
   element("help-button").addEventListener("click", showHelp);
 
   Object.assign(session.view, session.aroundStep(session.view.compile, session.view.step));
+  if (session.compiles.length > 1) session.view.tab = "compare";
   const change: Change = session.readHash();
   Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
@@ -260,6 +267,29 @@ async function learnFacts(session: Session): Promise<void> {
   }
 }
 
+/** What Triton makes of the program that is shown, as one of the compiles: its number. */
+async function tritons(session: Session): Promise<number> {
+  const made = await session.answers.triton(session.compile);
+  made.label ??= "Triton 3.6.0";
+  const at = session.compiles.indexOf(made);
+  return at < 0 ? session.add(made) : at;
+}
+
+/** A name for each compile that the others do not have: its kernel and target, or what it was asked for and the first was not. */
+function nameCompiles(compiles: readonly Compile[]): void {
+  const first = compiles[0]?.asked;
+  for (const one of compiles) {
+    const { asked } = one;
+    const isAlike = one !== compiles[0] && first !== undefined && asked?.source === first.source;
+    const changed = !isAlike || !asked ? [] : [
+      ...(one.arch !== compiles[0]!.arch ? [archName(one.arch)] : []), ...(asked.options ?? []).filter((text) => !first.options?.includes(text)),
+      ...(asked.edits ?? []).filter((edit) => !first.edits?.some((other) => other.join() === edit.join())).map((edit) => edit.join(" ")),
+      ...(asked.pipeline && asked.pipeline !== first.pipeline ? ["another pipeline"] : []), ...(asked.signature !== first.signature ? ["another signature"] : []),
+    ];
+    one.label ??= changed.length ? `${one.kernel} with ${changed.join(", ")}` : `${one.kernel}, ${archName(one.arch)}`;
+  }
+}
+
 /** States that cost something to make: machine code, and what Triton makes of the same kernel. */
 function extraStates(session: Session): { text: string; value: string; load: () => Promise<Shown> }[] {
   const sass = async (): Promise<Shown> => {
@@ -277,11 +307,9 @@ function extraStates(session: Session): { text: string; value: string; load: () 
     const compile = session.compile;
     const level = session.stateOf(session.view.right).level;
     sayTrouble("Triton compiles…", false);
-    const made = await session.answers.triton(compile);
+    const at = await tritons(session);
+    const made = session.compiles[at]!;
     sayTrouble("");
-    made.label ??= "Triton 3.6.0";
-    let at = session.compiles.indexOf(made);
-    if (at < 0) at = session.add(made);
     const name = compile.steps[session.view.step]?.name;
     const step = made.steps.findIndex((one) => one.name === name);
     const last = made.states.map((one) => one.level).lastIndexOf(level);
