@@ -30,7 +30,7 @@ PACKAGES = {
     "backends": (319, 8, 0),
     "codegen": (13337, 71, 0),
     "commands": (2125, 12, 1),
-    "dialects": (15377, 77, 0),
+    "dialects": (15248, 77, 0),
     "emulator": (12675, 67, 0),
     "errors": (156, 1, 0),
     "explorer": (8188, 46, 0),
@@ -42,9 +42,9 @@ PACKAGES = {
     "lab": (11008, 50, 0),
     "language": (6001, 52, 0),
     "layouts": (4665, 22, 0),
-    "passes": (23555, 117, 3),
+    "passes": (23497, 117, 3),
     "pipeline": (2392, 13, 0),
-    "rewriting": (4100, 19, 0),
+    "rewriting": (3998, 19, 0),
     "runtime": (9031, 51, 0),
     "target": (1233, 6, 0),
 }  # fmt: skip
@@ -92,7 +92,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 150354,
+    "lines": 150065,
     "files": 827,
     "files under 40 lines": 125,
     "modules with one importer": 177,
