@@ -15,12 +15,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import answered, as_error
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
 from minitriton.explorer.lessons.tour import SHORT_TOUR
 from minitriton.explorer.packing import deflated, packed
 from minitriton.explorer.session import (
     ExplorerSession,
-    answered,
     buffers,
     by_triton,
     compiled,
@@ -40,7 +40,7 @@ from minitriton.explorer.wire import (
     Question,
     ValueJson,
 )
-from minitriton.explorer.worker import Worker, as_error
+from minitriton.explorer.worker import Worker
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _MOST_PATTERN = 4096

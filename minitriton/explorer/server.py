@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import error_bytes
 from minitriton.explorer.packing import live_page
 from minitriton.explorer.wire import Json, Question
-from minitriton.explorer.worker import Asking, Worker, error_bytes
+from minitriton.explorer.worker import Asking, Worker
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypedDict, TypeVar
+from typing import TypedDict
 
 from xdsl.dialects.builtin import IntegerAttr
 
@@ -24,6 +24,7 @@ from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program, traced_run
+from minitriton.explorer.failures import answered
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
@@ -45,7 +46,6 @@ from minitriton.explorer.wire import (
     BuffersJson,
     CompileJson,
     Drawn,
-    Failure,
     GradeJson,
     InputJson,
     InputsJson,
@@ -61,7 +61,6 @@ from minitriton.explorer.wire import (
     ValuesJson,
     VerdictsJson,
 )  # fmt: skip
-from minitriton.explorer.worker import as_error
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
@@ -303,17 +302,6 @@ def by_triton(program: RequestedProgram) -> CompileJson:
         "timelines": {"l2": answered(lambda: _timeline(traced_run(program, recording), recording, files, "l2"))},
     }  # fmt: skip
     return {**payload(recording), "label": recording.pipeline, "kept": kept}
-
-
-_T = TypeVar("_T")
-
-
-def answered(service: Callable[[], _T]) -> _T | Failure:
-    """What a service says, or why it says nothing."""
-    try:
-        return service()
-    except Exception as error:
-        return as_error(error)
 
 
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
