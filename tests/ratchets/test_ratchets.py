@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15248, 77, 0),
     "emulator": (12675, 67, 0),
     "errors": (156, 1, 0),
-    "explorer": (8188, 46, 0),
+    "explorer": (8202, 47, 0),
     "frontend": (8350, 38, 0),
     "fuzz": (8621, 46, 1),
     "host": (1254, 16, 0),
@@ -92,8 +92,8 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 150065,
-    "files": 827,
+    "lines": 150079,
+    "files": 828,
     "files under 40 lines": 125,
     "modules with one importer": 177,
     "comparisons of an op's name": 5,
