@@ -38,6 +38,7 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
@@ -178,7 +179,7 @@ class BufferAtomicRMWOp(Op):
     mask = opt_operand_def(_MASK)
     result = result_def(_VALUES)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts(), ScratchBarrier())
     assembly_format = (
         "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? "
         f"{_STRIDE} attr-dict `:` type($result)"
@@ -199,7 +200,7 @@ class BufferAtomicCASOp(Op):
     scope = prop_def(MemSyncScopeAttr)
     result = result_def(_VALUES)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts(), ScratchBarrier())
     assembly_format = (
         f"$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` {_STRIDE} attr-dict `:` type($result)"
     )

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i32
 from xdsl.ir import Attribute, Dialect
-from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -254,6 +254,25 @@ class RawPtrBufferStoreOp(IntrinsicOp):
 
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.store.{_suffix(self.value.type)}"
+
+    def immediates(self) -> tuple[str, ...]:
+        return ("i32 0", "i32 0")
+
+
+class RawPtrBufferAtomicOp(IntrinsicOp):
+    """`operation` of what is at a byte offset of a buffer and of `values`, atomically; what was there before. `cmpswap` has the new value, then the
+    one to compare with."""
+
+    name = "rocdl.raw.ptr.buffer.atomic"
+
+    values = var_operand_def(AnyAttr())
+    rsrc = operand_def(AnyAttr())
+    offset = operand_def(i32)
+    res = result_def(AnyAttr())
+    operation = prop_def(StringAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.raw.ptr.buffer.atomic.{self.operation.data}.{_suffix(self.res.type)}"
 
     def immediates(self) -> tuple[str, ...]:
         return ("i32 0", "i32 0")

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
+from minitriton.rewriting.rewriter import Inserter
 
 
 class _Modified(Enum):
@@ -53,6 +54,19 @@ def folder(*classes: type[Operation]) -> Callable[[FolderT], FolderT]:
 def folder_of(cls: type[Operation]) -> Folder | None:
     """The folder of ops of class `cls`."""
     return _folders.get(cls)
+
+
+def folded_value(op: Operation, at: Inserter) -> SSAValue:
+    """The result of a new op, or what it is known to be; what is put in is put in at `at`."""
+    fold = folder_of(op.__class__)
+    known = None if fold is None else fold(op)
+    if isinstance(known, SSAValue):
+        op.drop_all_references()
+        return known
+    if isinstance(known, Attribute):
+        op.drop_all_references()
+        return at.constant(known)
+    return at.value(op)
 
 
 IntRule = Callable[[int, int, int], "int | None"]
