@@ -31,8 +31,9 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type, with_element
 from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, number_attr
-from minitriton.rewriting.folding import folded_value
+from minitriton.rewriting.patterns import folder_of
 from minitriton.rewriting.regions import erase_dead_ops
 from minitriton.rewriting.rewriter import Inserter
 
@@ -114,7 +115,12 @@ class _Offsets:
 
     def put(self, op: Operation) -> SSAValue:
         """The result of `op`, or what it folds to."""
-        return folded_value(op, self.at)
+        fold = folder_of(op.__class__)
+        known = None if fold is None else fold(op)
+        if not isinstance(known, SSAValue | Attribute):
+            return self.at.value(op)
+        op.drop_all_references()
+        return known if isinstance(known, SSAValue) else self.at.constant(known)
 
     def zero(self, type_: Attribute) -> SSAValue:
         """A zero of that type, tensor or not."""
