@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
-from xdsl.ir import Dialect, SSAValue
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -242,6 +243,22 @@ class InThreadTransposeOp(Op):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
+    def __init__(self, src: SSAValue, result: Attribute) -> None:
+        super().__init__(operands=[src], result_types=[result])
+
+
+class LocalLoadPackedTransposedOp(Op):
+    """Reads bytes of two elements each, packed and contiguous along m or n in shared memory, as bytes packed along k."""
+
+    name = "amdg.local_load_packed_tranposed"
+
+    src = operand_def(MemDescType)
+    token = opt_operand_def(_TOKEN)
+    result = result_def(TENSOR)
+    custom_directives = (MemDesc,)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$src (`token` $token^)? attr-dict `:` custom<MemDesc>(type($src)) `->` type($result)"
+
 
 class CondBarrierOp(Op):
     """A barrier for the threads with `pred` only: waves are made to run apart, and together again by the others' barrier. It orders no memory."""
@@ -250,6 +267,23 @@ class CondBarrierOp(Op):
 
     pred = operand_def(i1)
     assembly_format = "$pred attr-dict"
+
+    def __init__(self, pred: SSAValue) -> None:
+        super().__init__(operands=[pred])
+
+
+class MemoryCounterWaitOp(Op):
+    """Waits until at most so many loads, stores, accesses of LDS are outstanding."""
+
+    name = "amdg.memory_counter_wait"
+
+    load = opt_prop_def(_I32)
+    store = opt_prop_def(_I32)
+    ds = opt_prop_def(_I32)
+    assembly_format = "(`load` `(` $load^ `)`)? (`store` `(` $store^ `)`)? (`ds` `(` $ds^ `)`)? attr-dict"
+
+    def __init__(self, ds: int) -> None:
+        super().__init__(properties={"ds": i32_attr(ds)})
 
 
 class AsyncWaitOp(Op):
