@@ -20,8 +20,8 @@ from minitriton.emulator.memory.trace import Trace
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module, check_threads
 from minitriton.emulator.report import Report
-from minitriton.emulator.trace import Trace
 from minitriton.emulator.translate import TranslatedKernel, translate
+from minitriton.emulator.warp_trace import WarpTrace
 from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
@@ -173,7 +173,7 @@ def _launch(
         memory.follow(granule, program.followed, group_lanes)
     report = Report(entry, grid)
     report.reach = Reach() if reach else None
-    report.trace = Trace() if traced else None
+    report.trace = WarpTrace() if traced else None
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))
