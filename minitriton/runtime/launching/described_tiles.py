@@ -94,7 +94,7 @@ def plain_kernel(kernel: StoredKernel, *, assemble: bool) -> Any:
     metadata: Any = kernel.metadata
     options = backend(metadata.target.backend).load("options")
     given = {f.name: getattr(metadata, f.name) for f in fields(options) if f.init and hasattr(metadata, f.name)}
-    given["pipeline"] = ",".join(step for step in metadata.pipeline.split(",") if step != PASS)
+    given["pipeline"] = ",".join(step for step in metadata.pipeline.split(",") if not step.startswith(PASS))
     return _compilers[0](kernel.src, metadata.target, options(**given), assemble=assemble)
 
 
