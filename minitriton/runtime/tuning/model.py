@@ -53,6 +53,8 @@ class Weights:
     memory: float = 1.08
     issue: float = 1.0
     special: float = 1.0
+    narrow: float = 1.0
+    spill: float = 1.0
     reduce: float = 120.0
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
     order: float = 4.0
@@ -65,8 +67,11 @@ class Weights:
 
 DEFAULT = Weights()
 
-CAUSES = ("tensor", "shared", "l2", "issue", "special")
-"""What the CTAs of an SM share."""
+CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "spill")
+"""What the CTAs of an SM share. `narrow`: elements of less than 4 bytes that a loop loads one by one, through registers; `spill`: what they have no
+registers for."""
+SMALLEST_COPY = 4
+"""Bytes that `cp.async` copies at least (PTX ISA, "cp.async")."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,6 @@ class Profile:
     capability: int
     amounts: Mapping[int | None, Mapping[str, Array]]
     """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
-    spilled: Array
     batches: Array = field(default_factory=lambda: np.ones(1))
 
     @classmethod
@@ -120,12 +124,16 @@ class Profile:
             ]
             amounts[dot.loop]["tensor"] += [tensor for tensor, _ in cycles]
             amounts[dot.loop]["shared"] += [shared for _, shared in cycles]
+        threads = warps * architecture.warp_size
         for work in roles.work:
-            _add_work(amounts[work.loop], work, values, warps * architecture.warp_size, speeds)
+            _add_work(amounts[work.loop], work, values, threads, speeds)
+        accumulators = np.array([float(row[3].accumulators) for row in rows])
+        for loop in amounts.values():
+            held = accumulators + AROUND + 2 * loop["narrow"] * speeds.lanes / threads
+            loop["spill"] += np.maximum(held - architecture.registers_per_thread, 0) * threads * 8 / speeds.l2_bytes_per_sm
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
-            np.array([float(max(row[3].accumulators + AROUND - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
         )  # fmt: skip
 
     def times(
@@ -148,7 +156,6 @@ class Profile:
                 totals[cause] += getattr(weights, cause) * amounts[cause] * runs
             moved += amounts["bytes"] * runs
             stored += amounts["stored"] * runs
-        totals["l2"] += weights.l2 * self.spilled * 8 / speeds.l2_bytes_per_sm
         alone = self._alone(trips, weights, speeds)
         slots = multiprocessors * self.ctas_on_sm
         full, rest = np.divmod(ctas, slots)
@@ -322,6 +329,8 @@ def _add_work(
             amounts["stored"][:] += moved
         width = np.maximum(np.minimum(work.width, count / threads), 1)
         amounts["issue"][:] += np.maximum(count, threads) / width / speeds.lanes * 4
+        if work.kind == "load" and work.loop is not None and work.width * size < SMALLEST_COPY and not work.by_descriptor:
+            amounts["narrow"][:] += count / speeds.lanes
     elif work.kind == "special":
         amounts["special"][:] += count / speeds.special
     else:
