@@ -33,8 +33,8 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import of_store, references
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.cache import KernelCache

@@ -23,9 +23,7 @@ from minitriton.codegen.lowering import dot as dot
 from minitriton.codegen.lowering import elementwise as elementwise
 from minitriton.codegen.lowering import indexing as indexing
 from minitriton.codegen.lowering import math as math
-from minitriton.codegen.lowering import program as program
 from minitriton.codegen.lowering import reduce as reduce
-from minitriton.codegen.lowering import rounded_division as rounded_division
 from minitriton.codegen.lowering import scan as scan
 from minitriton.codegen.lowering import shared as shared
 from minitriton.codegen.lowering import views as views

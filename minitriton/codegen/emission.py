@@ -16,8 +16,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from minitriton.codegen import llvm_session
-from minitriton.codegen.llvm_options import check_llvm_passes, one_run
-from minitriton.codegen.llvm_session import CheckedLLVMIR
+from minitriton.codegen.llvm_session import CheckedLLVMIR, check_llvm_passes, one_run
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import (
     DEFAULT_PTX_VERSION,

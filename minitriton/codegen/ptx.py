@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 
 from minitriton.analysis.register_demand import DEMAND
 from minitriton.codegen import llvm_session
-from minitriton.codegen.llvm_options import chosen_passes
+from minitriton.codegen.llvm_session import chosen_passes
 from minitriton.codegen.nvidia.device_library import link_device_library
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget

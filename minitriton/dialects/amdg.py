@@ -8,10 +8,11 @@ Counterpart of Triton's third_party/amd/include/Dialect/TritonAMDGPU/IR.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -33,6 +34,7 @@ from xdsl.irdl.declarative_assembly_format import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
@@ -181,6 +183,87 @@ class BufferAtomicRMWOp(Op):
         "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? "
         f"{_STRIDE} attr-dict `:` type($result)"
     )
+
+
+class BufferAtomicCASOp(Op):
+    """`tt.atomic_cas` at `offsets` elements from a scalar pointer."""
+
+    name = "amdg.buffer_atomic_cas"
+
+    ptr = operand_def(_POINTER_TO_VALUES)
+    offsets = operand_def(_OFFSETS)
+    cmp = operand_def(_VALUES)
+    val = operand_def(_VALUES)
+    stride = opt_operand_def(i32)
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    result = result_def(_VALUES)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    assembly_format = (
+        f"$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` {_STRIDE} attr-dict `:` type($result)"
+    )
+
+
+class ScaledUpcastFp4Op(Op):
+    """Pairs of fp4 in bytes, along `axis`, as wider floats times `scale`."""
+
+    name = "amdg.scaled_upcast_fp4"
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    axis = prop_def(_I32)
+    output = result_def(TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
+
+
+class ScaledUpcastFp8Op(Op):
+    """Floats of 8 bits as wider ones times `scale`."""
+
+    name = "amdg.scaled_upcast_fp8"
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    output = result_def(TENSOR)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
+
+
+class InThreadTransposeOp(Op):
+    """The last two dimensions are swapped in the registers of each thread. A conversion of layouts that is not removed."""
+
+    name = "amdg.in_thread_transpose"
+
+    src = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+
+class CondBarrierOp(Op):
+    """A barrier for the threads with `pred` only: waves are made to run apart, and together again by the others' barrier. It orders no memory."""
+
+    name = "amdg.cond_barrier"
+
+    pred = operand_def(i1)
+    assembly_format = "$pred attr-dict"
+
+
+class AsyncWaitOp(Op):
+    """Waits until at most `num_inst` copying instructions are outstanding."""
+
+    name = "amdg.async_wait"
+
+    tokens = var_operand_def(_TOKEN)
+    num_inst = prop_def(_I32)
+    token = result_def(_TOKEN)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "($tokens^)? attr-dict"
+
+    def __init__(self, tokens: Sequence[SSAValue], num_inst: int) -> None:
+        super().__init__(operands=[tokens], properties={"num_inst": i32_attr(num_inst)}, result_types=[_TOKEN])
 
 
 class AsyncTDMCopyGlobalToLocalOp(Op):

@@ -210,6 +210,17 @@ class SwizzledSharedEncodingAttr(EncodingAttr[enc.SwizzledShared]):
 
 
 @irdl_attr_definition
+class AmdRotatingSharedEncodingAttr(EncodingAttr[enc.AmdRotatingShared]):
+    """`#ttg.amd_rotating_shared<{vec = 4, perPhase = 1, maxPhase = 16, order = [0, 1]}>`."""
+
+    name = "ttg.amd_rotating_shared"
+    ALIAS: ClassVar[str | None] = "shared"
+    VALUE = enc.AmdRotatingShared
+    RANK = "order"
+    ONLY_KNOWN = True
+
+
+@irdl_attr_definition
 class NVMMASharedEncodingAttr(EncodingAttr[enc.NVMMAShared]):
     """`#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>`."""
 
@@ -320,6 +331,7 @@ _ATTR_OF: dict[type[Encoding], type[EncodingAttr[Any]]] = {
         SliceEncodingAttr,
         DotOperandEncodingAttr,
         SwizzledSharedEncodingAttr,
+        AmdRotatingSharedEncodingAttr,
         NVMMASharedEncodingAttr,
         SharedLinearEncodingAttr,
         PaddedSharedEncodingAttr,

@@ -154,6 +154,32 @@ class WaveBarrierOp(Op):
     assembly_format = "attr-dict"
 
 
+class SetPrioOp(IntrinsicOp):
+    """The wave's instructions are issued with this priority, 0 to 3, over those of the SIMD's other waves."""
+
+    name = "rocdl.s.setprio"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.setprio"
+
+    priority = prop_def(IntegerAttr)
+    assembly_format = "$priority attr-dict"
+
+    def immediates(self) -> tuple[str, ...]:
+        return (f"i16 {self.priority.value.data}",)
+
+
+class SchedBarrierOp(IntrinsicOp):
+    """The scheduler moves only instructions of the kinds in `mask` past this."""
+
+    name = "rocdl.sched.barrier"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.sched.barrier"
+
+    mask = prop_def(IntegerAttr)
+    assembly_format = "$mask attr-dict"
+
+    def immediates(self) -> tuple[str, ...]:
+        return (f"i32 {self.mask.value.data}",)
+
+
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 

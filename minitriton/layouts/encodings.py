@@ -369,6 +369,14 @@ class SwizzledShared(SharedEncoding):
 
 
 @encoding
+class AmdRotatingShared(SwizzledShared):
+    """As `SwizzledShared`, but each block of `per_phase * max_phase` rows begins with the phase of its number, xor-ed to the others'
+    (`#ttg.amd_rotating_shared`). Writes along columns meet fewer banks twice."""
+
+    mnemonic: ClassVar[str] = "amd_rotating_shared"
+
+
+@encoding
 class NVMMAShared(SharedEncoding):
     """Tiles of 8 rows by `swizzling_byte_width` bytes, swizzled as wgmma and TMA want them (`#ttg.nvmma_shared`)."""
 

@@ -164,7 +164,7 @@ def trans_dst(src: Encoding, shape: Shape, order: Shape) -> Encoding | None:
     inverse = inverse_permutation(order)
     cga = tuple(_permuted(basis, order) for basis in src.cga)
     if isinstance(src, SwizzledShared):
-        return SwizzledShared(src.vec, src.per_phase, src.max_phase, tuple(inverse[d] for d in src.order), cga)
+        return type(src)(src.vec, src.per_phase, src.max_phase, tuple(inverse[d] for d in src.order), cga)
     if isinstance(src, NVMMAShared) and tuple(order) == (1, 0):
         return NVMMAShared(
             src.swizzling_byte_width, not src.transposed, src.element_bit_width, src.fp4_padded, cga, src.rank

@@ -28,6 +28,7 @@ from minitriton.layouts.amd import amd_operand, amd_result
 from minitriton.layouts.cta_split import combine_cta_cga_with_shape, shape_per_cta
 from minitriton.layouts.encodings import (
     AmdMfma,
+    AmdRotatingShared,
     AmdWmma,
     Blocked,
     DistributedEncoding,
@@ -203,6 +204,8 @@ def _swizzled_shared(encoding: SwizzledShared, shape: Shape) -> LinearLayout:
         row = 1
         while row < per_cta[order[1]]:
             phase = (row // encoding.per_phase) % encoding.max_phase
+            if isinstance(encoding, AmdRotatingShared):
+                phase ^= row // (encoding.per_phase * encoding.max_phase) % encoding.max_phase
             basis = list(unit(rank, order[1], row))
             basis[order[0]] = encoding.vec * phase % per_cta[order[0]]
             bases.append(tuple(basis))

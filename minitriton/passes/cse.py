@@ -28,7 +28,7 @@ from xdsl.traits import MemoryEffectKind
 from minitriton.dialects.fast_paths.op_access import block_of, last_op_of, next_use, operand_values, ops_in_inner_first
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
-from minitriton.rewriting.constant_pool import is_isolated
+from minitriton.rewriting.constants import is_isolated
 from minitriton.rewriting.effects import (
     EffectFreedom,
     EffectKind,

@@ -54,11 +54,18 @@ class ReorderInstructions(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Five walks, each over the order that the one before it left."""
-        for move in (_after_frees, _into_loops, _allocs_to_sources, _transposes_to_sources, _second_operands_last):
+        for move in (
+            move_after_frees,
+            _into_loops,
+            _allocs_to_sources,
+            move_transposes_to_sources,
+            _second_operands_last,
+        ):
             move(op)
 
 
-def _move_after(op: Operation, anchor: Operation) -> None:
+def move_after(op: Operation, anchor: Operation) -> None:
+    """Puts `op` right after `anchor`."""
     op.detach()
     cast(Block, anchor.parent).insert_op_after(op, anchor)
 
@@ -68,7 +75,7 @@ def _defining_op(op: Operation) -> Operation | None:
     return owner if isinstance(owner, Operation) else None
 
 
-def _after_frees(module: ModuleOp) -> None:
+def move_after_frees(module: Operation) -> None:
     """A conversion waits for the buffers that are freed before its first use: it may get their memory."""
     frees = bool(ops_of(module, ttg.LocalDeallocOp))
     for op in ops_of(module, ttg.ConvertLayoutOp) if frees else ():
@@ -81,7 +88,7 @@ def _after_frees(module: ModuleOp) -> None:
                 anchor = following
             following = following.next_op
         if anchor is not None:
-            _move_after(op, anchor)
+            move_after(op, anchor)
 
 
 def _into_loops(module: ModuleOp) -> None:
@@ -92,14 +99,15 @@ def _into_loops(module: ModuleOp) -> None:
         if isinstance(op, ttg.ConvertLayoutOp) and not isinstance(layout_of_value(op.results[0]), DotOperand):
             continue
         user = op.results[0].get_user_of_unique_use()
-        if user is not None and _loop_around(user) is not _loop_around(op) and buffers.may_move_down(op, user):
+        if user is not None and loop_around(user) is not loop_around(op) and buffers.may_move_down(op, user):
             moves.append((op, user))
     for op, user in moves:
         op.detach()
         cast(Block, user.parent).insert_op_before(op, user)
 
 
-def _loop_around(op: Operation) -> Operation | None:
+def loop_around(op: Operation) -> Operation | None:
+    """The innermost `scf.for` around `op`."""
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, scf.ForOp):
         parent = parent.parent_op()
@@ -152,14 +160,15 @@ def _allocs_to_sources(module: ModuleOp) -> None:
     for op in ops_of(module, ttg.LocalAllocOp):
         source = _defining_op(op)
         if source is not None and not isinstance(source, arith.ConstantOp | tt.SplatOp):
-            _move_after(op, source)
+            move_after(op, source)
 
 
-def _transposes_to_sources(module: ModuleOp) -> None:
+def move_transposes_to_sources(module: Operation) -> None:
+    """A transpose follows what it transposes."""
     for op in ops_of(module, tt.TransOp, ttg.MemDescTransOp):
         source = _defining_op(op)
         if source is not None:
-            _move_after(op, source)
+            move_after(op, source)
 
 
 def _second_operands_last(module: ModuleOp) -> None:
@@ -176,7 +185,7 @@ def _second_operands_last(module: ModuleOp) -> None:
         first = _defining_op(dot)
         if isinstance(first, ttg.LocalLoadOp) and writes.may_move_down(op, first):
             order.forget(op)
-            _move_after(op, first)
+            move_after(op, first)
 
 
 class _WritePositions:

@@ -29,10 +29,9 @@ from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.ttg import WarpSpecializePartitionsOp
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
-from minitriton.rewriting.constant_pool import HomeBlocks
-from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
+from minitriton.rewriting.constants import HomeBlocks, constant_attr, constant_key, constant_op, number_of
 from minitriton.rewriting.effects import would_be_trivially_dead
-from minitriton.rewriting.folding import MODIFIED, Folded, folder_of
+from minitriton.rewriting.patterns import MODIFIED, Folded, folder_of
 
 
 @dataclass(frozen=True)

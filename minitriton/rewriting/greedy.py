@@ -23,10 +23,9 @@ from minitriton.dialects.fast_paths.op_access import next_use
 from minitriton.pipeline.choice import remark
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.block_merging import merge_blocks
-from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
+from minitriton.rewriting.constants import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
-from minitriton.rewriting.folding import MODIFIED, Folded, Folder, folder_of
-from minitriton.rewriting.patterns import Pattern, PatternSet
+from minitriton.rewriting.patterns import MODIFIED, Folded, Folder, Pattern, PatternSet, folder_of
 from minitriton.rewriting.regions import erase_dead_ops, simplify_regions
 from minitriton.rewriting.rewriter import Rewriter
 from minitriton.rewriting.settled import Settled

@@ -8,7 +8,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.llvm_options import check_llvm_flags
+from minitriton.codegen.llvm_session import check_llvm_flags
 from minitriton.compiler import ASTSource
 from minitriton.errors import PipelineError
 from minitriton.target import GPUTarget

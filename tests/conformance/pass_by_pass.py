@@ -1,10 +1,11 @@
 """Our passes beside Triton's on the kernels of Triton's own tests, pass by pass.
 
     TRITON_SRC=/path/to/triton python tests/conformance/pass_by_pass.py --harvest DIR [--dots] [--torch-python PYTHON]
+    python tests/conformance/pass_by_pass.py --corpus [--arch gfx942] DIR [--only SUBSTRING]
     python tests/conformance/pass_by_pass.py --compare DIR [--only SUBSTRING]
     python tests/conformance/pass_by_pass.py --show PASS KERNEL DIR
 
-`--harvest` gathers kernels of test_core into DIR (with `--dots` those that multiply matrices, of more files of tests) and records the IR before and after every pass of Triton's pipeline; `--compare` gives
+`--harvest` gathers kernels of test_core into DIR (with `--dots` those that multiply matrices, of more files of tests) and records the IR before and after every pass of Triton's pipeline; `--corpus` records it for the kernels of `minitriton_kernels`, on NVIDIA (`--arch 90`) or AMD; `--compare` gives
 our pass of the same name the IR before and compares with the IR after; `--show` prints one difference. `PASS` is a flag
 (`canonicalize`) or a stage (`frontend`, `ttir`, `ttgir`); `KERNEL` a file's name without `.py`.
 
@@ -23,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import pass_comparison
 from pass_comparison import Verdict
-from triton_steps import steps_of
+from triton_steps import steps_of, steps_of_source
 
 HERE = Path(__file__).parent
 CASES_OF_A_TEST = {90: 5, 80: 1}
@@ -47,11 +49,15 @@ KNOWN_DIFFERENCES = {
 
 
 def record_path(kernel: Path) -> Path:
-    return kernel.with_suffix(".json.gz")
+    return kernel.with_name(f"{kernel.name.removesuffix('.py')}.json.gz")
 
 
 def kernels_of(folder: Path, only: str = "") -> list[Path]:
-    return [p for p in sorted(folder.glob("*.py")) if only in p.stem]
+    """The kernels' files; those of the corpus have none there, only their record."""
+    names = {
+        p.name.removesuffix(".json.gz").removesuffix(".py") for p in folder.iterdir() if p.suffix in (".py", ".gz")
+    }
+    return [folder / f"{name}.py" for name in sorted(names) if only in name]
 
 
 def harvest(folder: Path, source: Path, python: str, *, dots: bool) -> None:
@@ -89,13 +95,47 @@ def read_record(kernel: Path) -> dict[str, Any]:
     return json.loads(gzip.decompress(record_path(kernel).read_bytes()))
 
 
-def judge(kernel: Path) -> list[Verdict]:
+def record_corpus(folder: Path, arch: str, only: str) -> None:
+    """Records Triton's passes on the corpus's kernels."""
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from minitriton.lab import corpus
+    from minitriton_kernels.cases import load_kernels
+
+    sys.path.insert(0, str(HERE.parent / "parity"))
+    from building import source_parts
+
+    folder.mkdir(parents=True, exist_ok=True)
+    is_amd = arch.startswith("gfx")
+    target = (
+        GPUTarget("hip", arch, 64 if arch.startswith("gfx9") else 32) if is_amd else GPUTarget("cuda", int(arch), 32)
+    )
+    for case in corpus.cases():
+        kernel = folder / f"{Path(case.file).stem}.{case.name}.py"
+        if only not in kernel.stem or (is_amd and case.num_ctas > 1):
+            continue
+        source = ASTSource(getattr(load_kernels(case.file, "triton"), case.kernel), *source_parts(case))
+        try:
+            found = steps_of_source(source, target, case.launch_options)
+        except Exception as error:
+            print(f"{kernel.stem}: left out, Triton refuses it: {type(error).__name__}: {str(error).strip()[:120]}")
+            continue
+        record_path(kernel).write_bytes(gzip.compress(json.dumps(found).encode(), 3))
+    print(f"{len(kernels_of(folder))} kernels in {folder}")
+
+
+def judge(kernel: Path, of_passes: str = "") -> list[Verdict]:
     found = read_record(kernel)
+    if of_passes:
+        found["steps"] = [step for step in found["steps"] if of_passes in pass_comparison.flag_of(step)]
+    if of_passes or not kernel.exists():
+        return pass_comparison.judge_steps(found)
     stages = pass_comparison.judge_stages(pass_comparison.load_case(kernel), found)
     return [*stages, *pass_comparison.judge_steps(found)]
 
 
-def compare(folder: Path, only: str, verbose: bool) -> int:
+def compare(folder: Path, only: str, of_passes: str, verbose: bool) -> int:
     """Prints the table, one row a pass. 0 if every pass we have is equal wherever `KNOWN_DIFFERENCES` names no exception."""
     kernels = kernels_of(folder, only)
     if not kernels:
@@ -106,7 +146,9 @@ def compare(folder: Path, only: str, verbose: bool) -> int:
     others: list[str] = []
     unknown: list[str] = []
     with ProcessPoolExecutor(2) as pool:
-        for kernel, verdicts in zip(kernels, pool.map(judge, kernels, chunksize=8), strict=True):
+        for kernel, verdicts in zip(
+            kernels, pool.map(partial(judge, of_passes=of_passes), kernels, chunksize=8), strict=True
+        ):
             for v in verdicts:
                 counts.setdefault(v.name, Counter())[v.outcome] += 1
                 if v.outcome == "fails" or (v.outcome == "differs" and not is_known(v.name, kernel)):
@@ -164,6 +206,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--harvest", action="store_true")
+    what.add_argument("--corpus", action="store_true")
     what.add_argument("--compare", action="store_true")
     what.add_argument("--show", nargs=2, metavar=("PASS", "KERNEL"))
     parser.add_argument("folder", type=Path)
@@ -171,7 +214,9 @@ def main() -> int:
         "--dots", action="store_true", help="with --harvest: kernels that multiply matrices, and no others"
     )
     parser.add_argument("--torch-python", default=sys.executable)
+    parser.add_argument("--arch", default="gfx942", help="with --corpus")
     parser.add_argument("--only", default="", help="only kernels whose name contains this")
+    parser.add_argument("--passes", default="", help="with --compare: only passes whose name contains this")
     parser.add_argument("--verbose", action="store_true", help="list every difference")
     arguments = parser.parse_args()
     if arguments.harvest:
@@ -181,8 +226,11 @@ def main() -> int:
             return 2
         harvest(arguments.folder, Path(source), arguments.torch_python, dots=arguments.dots)
         return 0
+    if arguments.corpus:
+        record_corpus(arguments.folder, arguments.arch, arguments.only)
+        return 0
     if arguments.compare:
-        return compare(arguments.folder, arguments.only, arguments.verbose)
+        return compare(arguments.folder, arguments.only, arguments.passes, arguments.verbose)
     return show(arguments.show[0], arguments.folder / f"{arguments.show[1]}.py")
 
 

@@ -28,7 +28,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.passes.cse import Cse
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
-from minitriton.pipeline.pass_registry import Pass, registered_passes
+from minitriton.pipeline.pass_registry import Pass, find_pass
 from minitriton.pipeline.pipeline_spec import make_step
 from minitriton.rewriting.regions import erase_dead_ops, erase_unreachable_blocks
 
@@ -80,6 +80,22 @@ NAMES = {
     "ttnvgpuir.add_check_matmul_two_cta": "triton-nvidia-check-matmul-two-cta",
     "ttgpuir.add_allocate_global_scratch_memory": "tritongpu-global-scratch-memory-allocation",
     "ttnvgpuir.add_proxy_fence_insertion": "triton-nvidia-gpu-proxy-fence-insertion",
+    "amd.ttgpuir.add_accelerate_matmul": "tritonamdgpu-accelerate-matmul",
+    "amd.ttgpuir.add_optimize_epilogue": "tritonamdgpu-optimize-epilogue",
+    "amd.ttgpuir.add_optimize_dot_operands": "tritonamdgpu-optimize-dot-operands",
+    "amd.ttgpuir.add_hoist_layout_conversions": "tritonamdgpu-hoist-layout-conversions",
+    "amd.ttgpuir.add_schedule_loops": "tritonamdgpu-schedule-loops",
+    "amd.ttgpuir.add_pipeline": "tritonamdgpu-pipeline",
+    "amd.ttgpuir.add_coalesce_async_copy": "tritonamdgpu-coalesce-async-copy",
+    "amd.ttgpuir.add_in_thread_transpose": "tritonamdgpu-in-thread-transpose",
+    "amd.ttgpuir.add_reorder_instructions": "tritonamdgpu-reorder-instructions",
+    "amd.ttgpuir.add_block_pingpong": "tritonamdgpu-block-pingpong",
+    "amd.ttgpuir.add_canonicalize_pointers": "tritonamdgpu-canonicalize-pointers",
+    "amd.ttgpuir.add_convert_to_buffer_ops": "tritonamdgpu-convert-buffer-ops",
+    "amd.ttgpuir.add_fold_true_cmpi": "tritonamdgpu-fold-true-cmpi",
+    "amd.ttgpuir.add_update_async_wait_count": "tritonamdgpu-update-async-wait-count",
+    "amd.ttgpuir.add_optimize_lds_usage": "optimize-amd-lds-usage",
+    "amd.ttgpuir.add_allocate_shared_memory": "allocate-amdgpu-shared-memory",
 }
 """The wheel's function that adds a pass, and the flag of the pass: Triton's `triton-opt` and ours have the same."""
 
@@ -93,6 +109,15 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "triton-nvidia-gpu-fence-insertion": ("compute-capability",),
     "triton-nvidia-gpu-proxy-fence-insertion": ("compute-capability",),
     "allocate-shared-memory-nv": ("compute-capability", "ptx-version"),
+    "tritonamdgpu-accelerate-matmul": ("arch-generation-name", "matrix-instruction-size", "kpack"),
+    "tritonamdgpu-optimize-dot-operands": ("arch-generation-name",),
+    "tritonamdgpu-schedule-loops": ("num-stages",),
+    "tritonamdgpu-pipeline": ("use-async-copy", "use-pingpong"),
+    "tritonamdgpu-coalesce-async-copy": ("arch-generation-name",),
+    "tritonamdgpu-block-pingpong": ("num-stages",),
+    "tritonamdgpu-convert-buffer-ops": ("arch-generation-name", "allow-buffer-atomics", "analyze-small-tensor-ofst"),
+    "tritonamdgpu-update-async-wait-count": ("arch-generation-name",),
+    "optimize-amd-lds-usage": ("target-arch", "lds-limit"),
 }
 """The options that the wheel's function takes by position. Options that our pass does not have are left out."""
 
@@ -118,7 +143,7 @@ def flag_of(step: dict[str, Any]) -> str:
 
 def our_pass(name: str, args: list[Any]) -> Pass | None:
     """Our pass of that flag with Triton's options, or None if there is none."""
-    known = registered_passes().get(name)
+    known = find_pass(name)
     if known is None:
         return None
     fields = {f.replace("_", "-") for f in getattr(known, "__dataclass_fields__", {})}

@@ -4,7 +4,7 @@
     record["steps"][3]       # {"stage": "ttir", "pass": "common.add_canonicalizer", "args": [], "before": 2, "after": 3}
     record["texts"][2]       # the module before it, without locations
 
-The order of the passes and their options are those of the wheel's own `triton.backends.nvidia.compiler`: the objects through which
+The order of the passes and their options are those of the wheel's own `triton.backends.nvidia.compiler`, or AMD's: the objects through which
 it adds passes are replaced by ones that take note and run each pass by itself.
 """
 
@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-LAST_PASS = "ttgpuir.add_to_llvmir"
-"""Where recording ends; this pass is not run."""
+LAST_PASSES = ("ttgpuir.add_to_llvmir", "amd.ttgpuir.add_to_llvmir")
+"""Where recording ends; these passes are not run."""
 
 
 class _LoweringReached(Exception):
@@ -55,7 +55,7 @@ class _PassManager:
     def run(self, module: Any, stage: str) -> None:
         before: int | None = None
         for name, add, args in self.pending:
-            if name == LAST_PASS:
+            if name in LAST_PASSES:
                 raise _LoweringReached
             if before is None:
                 before = self.record.text(module)
@@ -68,15 +68,15 @@ class _PassManager:
 
 
 class _Passes:
-    """Stands for a module of the wheel that holds `add_*` functions, submodules included."""
+    """Stands for a module of the wheel that holds `add_*` functions, submodules included. `vendor` begins the names of all of them."""
 
-    def __init__(self, real: Any, prefix: str = "") -> None:
-        self._real, self._prefix = real, prefix
+    def __init__(self, real: Any, prefix: str = "", vendor: str = "") -> None:
+        self._real, self._prefix, self._vendor = real, prefix, vendor
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._real, name)
         if isinstance(value, ModuleType):
-            return _Passes(value, name + ".")
+            return _Passes(value, f"{self._vendor}{name}.", self._vendor)
         if not name.startswith("add_"):
             return value
         return lambda manager, *args: manager.pending.append((self._prefix + name, value, args))
@@ -129,25 +129,32 @@ def triton_means(compiler: str) -> Any:
 
 def steps_of(path: Path) -> dict[str, Any]:
     """The passes of Triton's pipeline on the kernel in `path`, and the IR between them. Raises what Triton raises."""
-    from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget, Language
-    from triton.backends.nvidia import compiler as backend_module
-    from triton.compiler import ASTSource, make_backend
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
 
     case = load_kernel(path, "triton")
-    target = GPUTarget("cuda", case.ARCH, 32)
+    source = ASTSource(case.KERNEL, case.SIGNATURE, case.CONSTANTS, case.ATTRS)
+    return steps_of_source(source, GPUTarget("cuda", case.ARCH, 32), case.OPTIONS)
+
+
+def steps_of_source(source: Any, target: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The passes of Triton's pipeline for `target` on a source, and the IR between them. Raises what Triton raises."""
+    from triton._C.libtriton import ir
+    from triton.backends.compiler import Language
+    from triton.compiler import make_backend
+
     backend: Any = make_backend(target)
-    options = backend.parse_options(case.OPTIONS)
-    source: Any = ASTSource(case.KERNEL, case.SIGNATURE, case.CONSTANTS, case.ATTRS)
+    backend_module: Any = sys.modules[type(backend).__module__]
+    options = backend.parse_options(given)
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
     record = _Record()
-    replaced = {
-        "ir": _Ir(ir, record),
-        "passes": _Passes(backend_module.passes),
-        "nvidia": _Passes(backend_module.nvidia),
-    }
+    replaced: dict[str, Any] = {"ir": _Ir(ir, record), "passes": _Passes(backend_module.passes)}
+    if target.backend == "hip":
+        replaced["amd"] = _Passes(backend_module.amd, vendor="amd.")
+    else:
+        replaced["nvidia"] = _Passes(backend_module.nvidia)
     with patch.multiple(backend_module, **replaced):
         stages: dict[str, Any] = {}
         backend.add_stages(stages, options, Language.TRITON)

@@ -12,8 +12,8 @@ import pytest
 from minitriton import knobs
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import of_store, references
 from minitriton.lab.sweeping.store import Store
 from minitriton.target import CUDAOptions

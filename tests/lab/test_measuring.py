@@ -10,10 +10,10 @@ import pytest
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping import metrics
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.cost_model import parts
 from minitriton.lab.sweeping.measuring import measure
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.driver import has_gpu
 from minitriton.target import CUDAOptions

@@ -24,7 +24,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.launches.recorder import Noted, Recorder
-from minitriton.lab.launches.spans import SpannedMemory, array_in, laid_out
+from minitriton.lab.launches.replay import SpannedMemory, array_in, laid_out
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 PROGRAM = """

@@ -13,8 +13,8 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.lab.device_memory import on_device
 from minitriton.lab.sweeping import timing
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import LoadedKernel, TensorMapAddress

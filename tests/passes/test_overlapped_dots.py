@@ -15,10 +15,9 @@ from minitriton.compiler import ASTSource
 from minitriton.dialects.facts.synchronization import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
-from minitriton.passes.asynchronous.alternate_warp_groups import AlternateWarpGroups
-from minitriton.passes.asynchronous.first_warp_barriers import FirstWarpBarriers
+from minitriton.passes.asynchronous.first_warp_barriers import AlternateWarpGroups, FirstWarpBarriers
+from minitriton.passes.asynchronous.guard_dot_loops import SinkDotWaits
 from minitriton.passes.asynchronous.hoist_tma_copies import HoistTmaCopies
-from minitriton.passes.asynchronous.sink_dot_waits import SinkDotWaits
 from minitriton.target import GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "minitriton_kernels/attention.py", "minitriton")

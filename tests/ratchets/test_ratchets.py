@@ -28,25 +28,25 @@ PACKAGES = {
     "analysis": (7672, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13384, 75, 0),
+    "codegen": (13337, 71, 0),
     "commands": (2125, 12, 1),
-    "dialects": (15263, 78, 0),
-    "emulator": (12564, 68, 0),
+    "dialects": (15377, 77, 0),
+    "emulator": (12547, 66, 0),
     "errors": (156, 1, 0),
     "explorer": (7539, 44, 0),
-    "frontend": (8359, 39, 0),
-    "fuzz": (8629, 47, 1),
+    "frontend": (8350, 38, 0),
+    "fuzz": (8621, 46, 1),
     "host": (1254, 16, 0),
     "interpreter": (4993, 33, 0),
     "knobs": (878, 3, 0),
-    "lab": (11020, 52, 0),
+    "lab": (11005, 50, 0),
     "language": (6001, 52, 0),
-    "layouts": (4654, 22, 0),
-    "passes": (22670, 119, 3),
-    "pipeline": (2385, 13, 0),
-    "rewriting": (4113, 21, 0),
+    "layouts": (4665, 22, 0),
+    "passes": (23555, 117, 3),
+    "pipeline": (2392, 13, 0),
+    "rewriting": (4100, 19, 0),
     "runtime": (9031, 51, 0),
-    "target": (1227, 6, 0),
+    "target": (1233, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -83,20 +83,21 @@ to linked code objects. `emulator`, `explorer`, `lab` and `target` by 140: the t
 `codegen` by 45 and `target` by 40 on 2026-11-28, less in `analysis` and `passes`: fences before tensor copies, speeds of architectures and matrix instructions
 came into the modules that use them.
 `emulator` by about 3,500 on 2026-11-28: the AMDGCN emulator, with what it shares with that of PTX in `threads.py`.
+`passes` by about 900 and `dialects` by 120 on 2026-11-28: pipelined loops of AMD, with the peeled epilogue of the expander, and ops of `amdg` that passes make.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 148645,
-    "files": 839,
-    "files under 40 lines": 126,
-    "modules with one importer": 176,
+    "lines": 149559,
+    "files": 824,
+    "files under 40 lines": 125,
+    "modules with one importer": 175,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 61,
+    "tables of ops": 63,
     "words": 8,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.

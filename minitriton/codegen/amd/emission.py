@@ -14,8 +14,7 @@ from minitriton.codegen import llvm_session
 from minitriton.codegen.amd.code_object import link
 from minitriton.codegen.amd.text import KERNEL
 from minitriton.codegen.emission import LLVMModule
-from minitriton.codegen.llvm_options import one_run
-from minitriton.codegen.llvm_session import CheckedLLVMIR
+from minitriton.codegen.llvm_session import CheckedLLVMIR, one_run
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import fusible
 from minitriton.codegen.target_interface import target_info_of

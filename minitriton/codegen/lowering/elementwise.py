@@ -28,8 +28,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder, fills_registers
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.integer_division import known_division, rounded_down, rounded_up, unsigned_rounded_up
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.registers import Constants, Expression, Pointwise, Range, Registers, RegisterView
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, tt, ttg
@@ -197,6 +197,9 @@ LOWERINGS.update(
         arith.DivUIOp: _division(L.UDivOp),
         arith.RemSIOp: _division(L.SRemOp),
         arith.RemUIOp: _division(L.URemOp),
+        arith.CeilDivSIOp: lanewise(rounded_up),
+        arith.CeilDivUIOp: lanewise(unsigned_rounded_up),
+        arith.FloorDivSIOp: lanewise(rounded_down),
         arith.AndIOp: lanewise(_integer(L.AndOp)),
         arith.OrIOp: lanewise(_integer(L.OrOp)),
         arith.XOrIOp: lanewise(_integer(L.XOrOp)),

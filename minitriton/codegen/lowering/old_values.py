@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
+from minitriton.codegen.lowering.convert_layout import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import load_shared, store_shared
 from minitriton.codegen.tensor_facts import TensorFacts, flat_offsets

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
+from minitriton.codegen.lowering.convert_layout import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.partial_results import by_lanes, combine, sharing, single_combiner
 from minitriton.codegen.lowering.registry import lowers

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width, neighbours
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.cluster import cluster_barrier
+from minitriton.codegen.lowering.convert_layout import cluster_barrier
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.old_values import (
     ATOMICS,

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.program import program_id
+from minitriton.codegen.lowering.signature import program_id
 from minitriton.codegen.nvidia import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 from minitriton.dialects import tt

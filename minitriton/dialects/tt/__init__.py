@@ -54,8 +54,13 @@ from minitriton.dialects.tt.enums import RoundingMode as RoundingMode
 from minitriton.dialects.tt.enums import RoundingModeAttr as RoundingModeAttr
 from minitriton.dialects.tt.enums import ScaleDotElemType as ScaleDotElemType
 from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr as ScaleDotElemTypeAttr
+from minitriton.dialects.tt.func import AssertOp as AssertOp
+from minitriton.dialects.tt.func import BreakpointOp as BreakpointOp
 from minitriton.dialects.tt.func import CallOp as CallOp
 from minitriton.dialects.tt.func import FuncOp as FuncOp
+from minitriton.dialects.tt.func import GetNumProgramsOp as GetNumProgramsOp
+from minitriton.dialects.tt.func import GetProgramIdOp as GetProgramIdOp
+from minitriton.dialects.tt.func import PrintOp as PrintOp
 from minitriton.dialects.tt.func import ReturnOp as ReturnOp
 from minitriton.dialects.tt.memory import AdvanceOp as AdvanceOp
 from minitriton.dialects.tt.memory import AtomicCASOp as AtomicCASOp
@@ -66,11 +71,6 @@ from minitriton.dialects.tt.memory import AtomicStoreOp as AtomicStoreOp
 from minitriton.dialects.tt.memory import LoadOp as LoadOp
 from minitriton.dialects.tt.memory import MakeTensorPtrOp as MakeTensorPtrOp
 from minitriton.dialects.tt.memory import StoreOp as StoreOp
-from minitriton.dialects.tt.program import AssertOp as AssertOp
-from minitriton.dialects.tt.program import BreakpointOp as BreakpointOp
-from minitriton.dialects.tt.program import GetNumProgramsOp as GetNumProgramsOp
-from minitriton.dialects.tt.program import GetProgramIdOp as GetProgramIdOp
-from minitriton.dialects.tt.program import PrintOp as PrintOp
 from minitriton.dialects.tt.reduce import GatherOp as GatherOp
 from minitriton.dialects.tt.reduce import HistogramOp as HistogramOp
 from minitriton.dialects.tt.reduce import ReduceOp as ReduceOp

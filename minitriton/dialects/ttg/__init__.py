@@ -9,6 +9,7 @@ from xdsl.ir import Dialect
 
 from minitriton.dialects.encodings import SMEM as SMEM
 from minitriton.dialects.encodings import AmdMfmaEncodingAttr as AmdMfmaEncodingAttr
+from minitriton.dialects.encodings import AmdRotatingSharedEncodingAttr as AmdRotatingSharedEncodingAttr
 from minitriton.dialects.encodings import AmdWmmaEncodingAttr as AmdWmmaEncodingAttr
 from minitriton.dialects.encodings import BlockedEncodingAttr as BlockedEncodingAttr
 from minitriton.dialects.encodings import DotOperandEncodingAttr as DotOperandEncodingAttr

@@ -22,7 +22,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
+from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
 
 from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, require
@@ -129,7 +129,7 @@ class MaskOp(Op):
     pred = operand_def(i1)
     result = var_result_def()
     region = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect(), VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts())
 
     @from_fields
     def __init__(self, pred: SSAValue, result_types: Sequence[Attribute], region: Region) -> None: ...

@@ -19,8 +19,8 @@ from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory.shared import WINDOW
 from minitriton.emulator.operations import proxy_fences, tensor_core
 from minitriton.emulator.operations.bulk_copies import LANE_OF_COPIES
-from minitriton.emulator.operations.matrix import ACCUMULATORS, decode, fragment_a
 from minitriton.emulator.operations.tensor_copy import swizzled
+from minitriton.emulator.operations.tensor_core import ACCUMULATORS, decode, fragment_a
 from minitriton.emulator.threads import Mask
 
 _ITEM = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1}

@@ -35,7 +35,7 @@ from minitriton.lab.launches.recorded import (
     field_names,
     written,
 )
-from minitriton.lab.launches.spans import SpannedMemory
+from minitriton.lab.launches.replay import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array

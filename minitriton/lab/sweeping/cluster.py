@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError, optional_library
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.serving import (
     BatchProgress,

@@ -5,20 +5,29 @@
 
 What stands in brackets are settings: constants of the kernel, compile options (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`, ...)
 and `arch`, the compute capability times ten.
+
+A compiled program as a store keeps it: all that assembling and launching it again take.
+
+Configurations that give the same PTX for the same kind of launch share one.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from minitriton.errors import MinitritonError
+from minitriton.host.json_values import frozen
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step, find_pass
 from minitriton.pipeline.pipeline_spec import format_step
+from minitriton.target import CompileOptions, target_named
+from minitriton.target.backends import backend
+from minitriton.target.tensor_map import DescriptorCopy
 
 Value = int | float | bool | str
 Settings = tuple[tuple[str, Value], ...]
@@ -141,3 +150,51 @@ def parse_steps(text: str) -> Pipeline:
         begun = ""
         steps += _parsed(whole)
     return Pipeline((*steps, *_parsed(begun))) if begun else Pipeline(tuple(steps))
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """`digest` names it among those of `kernel`. `settings` say how its launch differs from the kernel's own."""
+
+    kernel: str
+    digest: str
+    ptx: str
+    arch: int | str
+    options: CompileOptions
+    settings: Settings = ()
+    shared: int = 0
+    """Bytes of shared memory a CTA."""
+    global_scratch: int = 0
+    """Bytes of global memory that each program needs in addition to its arguments."""
+    maps: str = ""
+    """The tensor maps that it takes, as text (`repr`); empty where it takes none."""
+    cubin: bytes = field(default=b"", compare=False, repr=False)
+    """Its machine code where it was assembled before."""
+
+    @property
+    def descriptors(self) -> list[DescriptorCopy] | None:
+        """What the host has to know of the tensor maps; None where the kernel takes none, or takes descriptors apart."""
+        return ast.literal_eval(self.maps) if self.maps else None
+
+    def about(self) -> dict[str, Any]:
+        """All but names and PTX, as plain values."""
+        plain = type(self.options)()
+        options = {
+            f.name: getattr(self.options, f.name)
+            for f in fields(plain)
+            if getattr(self.options, f.name) != getattr(plain, f.name)
+        }
+        return {
+            "arch": self.arch, "options": options, "settings": list(self.settings), "shared": self.shared,
+            "global_scratch": self.global_scratch, "maps": self.maps,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> KernelProgram:
+        """What `about` and the rest were made of."""
+        kind = backend(target_named(about["arch"]).backend).load("options")
+        options = kind(**{n: frozen(v) for n, v in about["options"].items()})
+        return cls(
+            kernel, digest, ptx, about["arch"], options, tuple((n, v) for n, v in about["settings"]),
+            about["shared"], about["global_scratch"], about["maps"], cubin,
+        )  # fmt: skip

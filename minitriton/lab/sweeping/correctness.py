@@ -25,9 +25,8 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare, rounding_tolerance
 from minitriton.lab.execution import Launch, Outcome
-from minitriton.lab.sweeping.configuration import Configuration, Settings, settings_text
+from minitriton.lab.sweeping.configuration import Configuration, KernelProgram, Settings, settings_text
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.space import is_legal
 from minitriton.lab.sweeping.states import Digest, State, States, StepFailure
 from minitriton.lab.sweeping.tuning_task import TuningTask

@@ -28,7 +28,7 @@ from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
 from minitriton.emulator import Report
 from minitriton.errors import MinitritonError, did_you_mean
-from minitriton.lab.sweeping.program import KernelProgram
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble

@@ -21,10 +21,9 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.candidates import Candidates
-from minitriton.lab.sweeping.configuration import Configuration
+from minitriton.lab.sweeping.configuration import Configuration, KernelProgram
 from minitriton.lab.sweeping.correctness import CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.metrics import cubin_of, machine_metrics, sass_metrics
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store

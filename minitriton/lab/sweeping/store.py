@@ -25,8 +25,8 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import DamagedFile, damage_of, parse_json, unpacked
 from minitriton.host.seals import is_own, is_trusted, seal
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import OPTIONS_THAT_NAME_FILES
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from minitriton.as_triton.testing import nvsmi
 from minitriton.errors import MinitritonError
 from minitriton.lab.device_memory import DeviceArguments, on_device
+from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.metrics import cubin_of, entry_of, threads_of
-from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape

@@ -88,11 +88,11 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     feeds = _comes_from_dot(dot)
     sixteen_bits = element_bits(cast(TensorType, dot.a.type)) == 16
     k_width = 4 if feeds and sixteen_bits else found.per_lane if feeds else found.per_lane * kpack
+    total = _converted(rewriter, dot.c, layout, accumulator)
     a, b = (
         rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, DotOperand(index, layout, k_width)))).result
         for index, value in enumerate((dot.a, dot.b))
     )
-    total = _converted(rewriter, dot.c, layout, accumulator)
     precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
     new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
     back = new.result if element == accumulator else _cast(rewriter, new.result, element)

@@ -12,6 +12,17 @@ In: TTGIR with copies that are waited for in the same block. Out: the same. What
 after what it needs; the wait and what ends the mbarrier move down to the first use of the buffer. Neither passes what writes global memory,
 which the copy reads, a loop, or an op that may do anything. Attention starts the copies of the first keys while the queries come,
 and that of values while scores are computed.
+
+`minitriton-share-tensor-copies`: the boxes of a tensor copy are started by as many warps.
+
+    ttng.async_tma_copy_global_to_local %d[%x, %y] %buffer, %bar, %true
+=>  ttng.async_tma_copy_global_to_local %d[%x, %y] %buffer, %bar, %true {ttg.issued-by-warps}
+
+A copy into rows of more than the swizzle's 128 bytes is several instructions, one for each box. One warp starts them one after the other, each
+with a descriptor, coordinates and an address of its own in uniform registers; warp number i starts box number i at once, of one code.
+
+In: TTGIR with barriers. Out: the same. A kernel in which the first warp alone waits for buffers (`minitriton-first-warp-barriers`) is left alone,
+as other warps may not fill them there. Triton always shares them; here only Gluon's pipeline does, in which loops fill and wait in turn.
 """
 
 from __future__ import annotations
@@ -19,14 +30,16 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, views_of
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.facts.launch import num_ctas
+from minitriton.dialects.facts.pass_attributes import ISSUED_BY_WARPS
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
-from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import EVERYTHING, KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _PASSED = (
@@ -142,3 +155,20 @@ def _may_pass(op: Operation, own: frozenset[SSAValue]) -> bool:
 
 def _uses(op: Operation, own: frozenset[SSAValue]) -> bool:
     return any(operand in own for inner in ops_in(op) for operand in inner.operands)
+
+
+@register_pass
+class ShareTensorCopies(Pass, stage="llir"):
+    """Lets several warps start the boxes of a tensor copy."""
+
+    name: ClassVar[str] = "minitriton-share-tensor-copies"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.BARRIERS})
+    keeps: ClassVar[frozenset[Property]] = EVERYTHING
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if num_ctas(op) > 1:
+            return
+        for function in ops_of(op, tt.FuncOp):
+            if not ops_of(function, ttng.FirstWarpWaitsOp):
+                for copy in ops_of(function, ttng.AsyncTMACopyGlobalToLocalOp):
+                    copy.attributes[ISSUED_BY_WARPS] = UnitAttr()

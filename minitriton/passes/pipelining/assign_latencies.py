@@ -57,13 +57,17 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 LATENCY = "tt.latency"
 
 
-class _LoadLevels:
+class LoadLevels:
     """How many other loads stand between each load worth pipelining and what uses it in the end."""
 
-    def __init__(self, loop: scf.ForOp, facts: AxisInfoAnalysis) -> None:
+    def __init__(self, loop: scf.ForOp, facts: AxisInfoAnalysis, any_width: bool = False) -> None:
+        """`any_width`: loads too narrow for an asynchronous copy count, too."""
         self.loop = loop
         self.facts = facts
+        self.any_width = any_width
         self.levels: dict[Operation, int] = {}
+        self.users: dict[Operation, Operation] = {}
+        """The dot, or other load, that each of them is for."""
         self.excluded: set[Operation] = set()
         self.seen: set[Operation] = set()
 
@@ -82,27 +86,27 @@ class _LoadLevels:
 
     def _visit(self, root: Operation) -> None:
         """Depth first through what `root` uses, in the order of the operands."""
-        pending = [(root, 0)]
+        pending = [(root, 0, root)]
         while pending:
-            op, level = pending.pop()
+            op, level, final = pending.pop()
             if op in self.seen or op in self.excluded:
                 continue
             self.seen.add(op)
             if isinstance(op, LOADS):
-                if not self._enter(op, level):
+                if not self._enter(op, level, final):
                     continue
-                level += 1
+                level, final = level + 1, op
             accumulator = operand_at(op, 2) if Contraction.of(op) else None
             used = [
                 value.op
                 for value in nested_operands(op)
                 if value is not accumulator and isinstance(value, OpResult) and value.op.parent is op.parent
             ]
-            pending.extend((producer, level) for producer in reversed(used))
+            pending.extend((producer, level, final) for producer in reversed(used))
 
-    def _enter(self, load: Load, level: int) -> bool:
+    def _enter(self, load: Load, level: int, final: Operation) -> bool:
         """Notes the level of a load; False if what it uses does not matter."""
-        if not _gains(load, self.facts):
+        if not _gains(load, self.facts, self.any_width):
             return False
         known = self.levels.get(load)
         if known is not None and known != level:
@@ -110,13 +114,14 @@ class _LoadLevels:
             self.excluded.add(load)
             return False
         self.levels[load] = level
+        self.users.setdefault(load, final)
         return True
 
 
-def _gains(load: Load, facts: AxisInfoAnalysis) -> bool:
+def _gains(load: Load, facts: AxisInfoAnalysis, any_width: bool) -> bool:
     if not isinstance(load, tt.LoadOp):
         return True
-    if not is_wide_enough(load, facts):
+    if not any_width and not is_wide_enough(load, facts):
         remark_narrow_load(load, load.ptr, load.mask, pointee_bits(load.ptr.type), facts)
         return False
     try:
@@ -126,7 +131,7 @@ def _gains(load: Load, facts: AxisInfoAnalysis) -> bool:
     buffers = allocated_buffers(load)
     if not all(buffer == buffers[0] for buffer in buffers):
         return False
-    if buffers and copied_bytes(load, buffers[0]) < SMALLEST_COPY:
+    if not any_width and buffers and copied_bytes(load, buffers[0]) < SMALLEST_COPY:
         remark_narrow_load(load, load.ptr, load.mask, pointee_bits(load.ptr.type), facts)
         return False
     return True
@@ -140,7 +145,7 @@ def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis, which: str) -
     if any(LATENCY in op.attributes for op in body_ops(loop)):
         return
     which = which or ("all" if NUM_STAGES in loop.attributes else "dots")
-    found = _LoadLevels(loop, facts).find(which)
+    found = LoadLevels(loop, facts).find(which)
     note(loop, lambda: _loads_choice(loop, facts, which))
     if found:
         note(loop, lambda: _stages_choice(loop, found, stages))
@@ -154,7 +159,7 @@ def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis, which: str) -
 
 def _loads_choice(loop: scf.ForOp, facts: AxisInfoAnalysis, taken: str) -> Choice | None:
     count = sum(isinstance(op, LOADS) for op in body_ops(loop))
-    ahead = {which: len(_LoadLevels(loop, facts).find(which)) for which in LOADS_PIPELINED[1:]}
+    ahead = {which: len(LoadLevels(loop, facts).find(which)) for which in LOADS_PIPELINED[1:]}
     found = [Candidate(which, count - number, f"{number} of {count} start ahead") for which, number in ahead.items()]
     option = "tritongpu-assign-latencies{loads=@}"
     return (

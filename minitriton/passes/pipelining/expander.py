@@ -13,10 +13,16 @@ carried by the loop, once for each iteration that it lives on.
 The last two stages of a loop marked `ENDS_AFTER_LOOP` must not run for an iteration past the end: the loop runs once less, its last stage once more
 after it, and all but the first copies run only if the loop has an iteration at all.
 
-Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
+With `peel_with` the loop ends as many iterations early as there are stages after the first, and what is left of the last ones follows it:
+
+    for i in range(l, u - 2): c(i); b(i + 1); a(i + 2)            c(n - 2); b(n - 1); c(n - 1), each if that iteration exists
+
+Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, i1
@@ -36,16 +42,31 @@ KEEP_PREDICATES = "__test_keep_predicate_stage"
 """On a loop: whether an iteration exists is left to `ttg.predicate_stage` (Triton's tests look for it)."""
 
 
+HoldBack = Callable[[Operation, SSAValue], Operation]
+"""Makes an op do nothing unless a condition holds; the op that has its results from then on."""
+
+
+def _held_back(op: Operation, condition: SSAValue) -> Operation:
+    predicate(op, condition)
+    return op
+
+
 def expand(
-    loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int], *, exact_bounds: bool = False
+    loop: scf.ForOp,
+    order: list[Operation],
+    stages: dict[Operation, int],
+    *,
+    exact_bounds: bool = False,
+    peel_with: HoldBack | None = None,
 ) -> scf.ForOp | None:
     """The pipelined loop in place of `loop`; None (and nothing changed) if the schedule is invalid for it.
 
     `order` has all ops of the body as one iteration of the new loop runs them. With `exact_bounds` counters may be close to the ends of their type.
+    `peel_with`: the last iterations end after the loop, which then needs no conditions; those before and after the loop are held back by this.
     """
     if any(op not in stages for op in body_ops(loop)) or not is_possible(loop, order, stages):
         return None
-    return _Expansion(loop, order, stages, exact_bounds).run()
+    return _Expansion(loop, order, stages, exact_bounds, peel_with).run()
 
 
 def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
@@ -68,7 +89,12 @@ class _Expansion:
     """One loop while it is expanded."""
 
     def __init__(
-        self, loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int], exact_bounds: bool
+        self,
+        loop: scf.ForOp,
+        order: list[Operation],
+        stages: dict[Operation, int],
+        exact_bounds: bool,
+        peel_with: HoldBack | None,
     ) -> None:
         self.loop = loop
         self.order = order
@@ -79,6 +105,8 @@ class _Expansion:
         self.yielded = operand_values(terminator_of(loop))
         self.ends_after_loop = loop.attributes.pop(ENDS_AFTER_LOOP, None) is not None
         self.exact_bounds = exact_bounds
+        self.peel = peel_with is not None
+        self.hold_back = peel_with or _held_back
         self.limits: list[SSAValue] = []
         """If numbers of the loop may wrap: upper bounds of a counter whose iteration, the next one, ... the one `last` later exists."""
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
@@ -89,7 +117,10 @@ class _Expansion:
         lives = self._values_across_stages()
         kernel, carried = self._kernel_loop(lives)
         self._kernel(kernel, lives, carried)
-        ended = self._ending(kernel, carried) if self.ends_after_loop else kernel.results
+        if self.peel:
+            ended = self._epilogue(kernel, lives)
+        else:
+            ended = self._ending(kernel, carried) if self.ends_after_loop else kernel.results
         for result, new in zip(self.loop.results, ended, strict=False):
             result.replace_all_uses_with(new)
         assert self.loop.parent is not None
@@ -165,7 +196,7 @@ class _Expansion:
         copy = clone_op(op, current)
         at.place(copy)
         if not (self.ends_after_loop and int_constant(condition)):  # Triton keeps masks that are known to hold
-            predicate(copy, condition)
+            copy = self.hold_back(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):
                 if value is not result:
@@ -224,6 +255,9 @@ class _Expansion:
         high = self.high
         if self.ends_after_loop:
             high = self.limits[1] if self.limits else at.value(arith.SubiOp(self.high, self.step))
+        elif self.peel:
+            ahead = at.value(arith.MuliOp(self.step, at.integer(self.step.type, self.last)))
+            high = at.value(arith.SubiOp(self.high, ahead))
         kernel = scf.ForOp.create(
             operands=[self.low, high, self.step, *initial],
             result_types=types,
@@ -240,7 +274,7 @@ class _Expansion:
         block = kernel.regions[0].block
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
-        always = self.last - 1 if self.ends_after_loop else self.last
+        always = 0 if self.peel else self.last - 1 if self.ends_after_loop else self.last
         conditions = [self._exists(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)
@@ -251,7 +285,7 @@ class _Expansion:
                     if replacement is not None:
                         new.operands[index] = replacement
             if self.stages[op] < always:
-                predicate(copy, conditions[self.stages[op]])
+                self.hold_back(copy, conditions[self.stages[op]])
         yielded = [self._yielded_value(at, index, values, block, conditions) for index in range(len(self.yielded))]
         for value, (first, last) in lives.items():
             for _ in range(last - first - 1):
@@ -312,6 +346,81 @@ class _Expansion:
         return at.value(arith.SelectOp(conditions[stage], new, block.args[index + 1]))
 
     # After the loop
+
+    def _epilogue(self, kernel: scf.ForOp, lives: dict[SSAValue, tuple[int, int]]) -> list[SSAValue]:
+        """The later stages of the last iterations; what the old loop yields. Version n of a value is that of the n-th of these iterations."""
+        self._versions_after(kernel, lives)
+        at = Inserter.before(self.loop)
+        total = self._trip_count(at)
+        zero, one = (at.integer(self.low.type, number) for number in (0, 1))
+        number = at.value(arith.SubiOp(total, at.integer(self.low.type, self.last)))
+        number = at.value(arith.MaxSIOp(zero, number))
+        conditions: dict[int, SSAValue] = {}
+        for part in range(1, self.last + 1):
+            counter = at.value(arith.AddiOp(self.low, at.value(arith.MuliOp(self.step, number))))
+            self._set_version(self.arguments[0], counter, part)
+            number = at.value(arith.AddiOp(number, one))
+            conditions[part] = at.value(arith.CmpiOp(total, at.integer(self.low.type, part), "sge"))
+        ended: list[SSAValue] = [*kernel.results[: len(self.yielded)]]
+        for part in range(1, self.last + 1):
+            made: dict[int, int] = {}
+            for op in self.order:
+                if self.stages[op] >= part:
+                    self._finish(op, self.last - self.stages[op] + part, conditions, at, ended, made)
+            for index, version in sorted(made.items()):
+                before = self.versions[self.arguments[index + 1]][version]
+                ended[index] = at.value(arith.SelectOp(conditions[version], ended[index], before))
+                if version < self.last:
+                    self._set_version(self.arguments[index + 1], ended[index], version + 1)
+        return ended
+
+    def _versions_after(self, kernel: scf.ForOp, lives: dict[SSAValue, tuple[int, int]]) -> None:
+        """What the loop leaves of the iterations that have not ended."""
+        self.versions = {}
+        position = len(self.yielded)
+        for value, (first, last) in lives.items():
+            for number in range(last - first):
+                self._set_version(value, kernel.results[position], self.last - last + 1 + number)
+                position += 1
+        for index, value in enumerate(self.yielded):
+            stage = self.stages.get(value.op) if isinstance(value, OpResult) else None
+            if stage is None:
+                for part in range(1, self.last + 1):
+                    self._set_version(self.arguments[index + 1], value, part)
+            elif stage > 0:
+                self._set_version(self.arguments[index + 1], kernel.results[index], self.last - stage + 1)
+
+    def _trip_count(self, at: Inserter) -> SSAValue:
+        """ceil((high - low) / step), of either sign."""
+        zero, one, minus_one = (at.integer(self.low.type, number) for number in (0, 1, -1))
+        is_down = at.value(arith.CmpiOp(self.step, zero, "slt"))
+        towards_zero = at.value(arith.SelectOp(is_down, one, minus_one))
+        reached = at.value(arith.AddiOp(at.value(arith.SubiOp(self.high, self.low)), self.step))
+        return at.value(arith.DivSIOp(at.value(arith.AddiOp(reached, towards_zero)), self.step))
+
+    def _finish(
+        self,
+        op: Operation,
+        version: int,
+        conditions: dict[int, SSAValue],
+        at: Inserter,
+        ended: list[SSAValue],
+        made: dict[int, int],
+    ) -> None:
+        """A copy of `op` for one of the last iterations."""
+        copy = clone_op(
+            op, {value: self.versions[value][version] for value in nested_operands(op) if value in self.versions}
+        )
+        at.place(copy)
+        copy = self.hold_back(copy, conditions[version])
+        for result, new in zip(op.results, copy.results, strict=True):
+            self._set_version(result, new, version)
+            for index, value in enumerate(self.yielded):
+                if value is result:
+                    ended[index] = new
+                    made[index] = version
+                    if version < self.last:
+                        self._set_version(self.arguments[index + 1], new, version + 1)
 
     def _ending(self, kernel: scf.ForOp, carried: dict[tuple[SSAValue, int], int]) -> list[SSAValue]:
         """The last stage of the last iteration; what the old loop yields then."""

@@ -40,10 +40,10 @@ def update_waits(module: ModuleOp) -> None:
     joined: set[Operation] = set()
     for wait in waits:
         if wait not in joined:
-            joined.update(_join_following(wait))
+            joined.update(join_following(wait))
 
 
-def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
+def join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
     """Makes one wait of `wait` and those after it that no commit or branch separates from it; those that are gone."""
     group: list[ttg.AsyncWaitOp] = [wait]
     following = wait.next_op

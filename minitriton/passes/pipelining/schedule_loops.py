@@ -210,7 +210,7 @@ def _needed_by(op: Operation) -> dict[Operation, None]:
     return found
 
 
-def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
+def schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
     """What placed ops need of the previous iteration: one stage later, in a cluster before theirs; loads with them."""
     before: dict[Cluster, Cluster] = {}
     block = loop.regions[0].block
@@ -235,7 +235,7 @@ def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
             schedule.insert_dependencies(value.op, *target, through_arguments=True, earliest=True)
 
 
-def _schedule_rest(loop: scf.ForOp, schedule: Schedule, after_first: Cluster) -> None:
+def schedule_rest(loop: scf.ForOp, schedule: Schedule, after_first: Cluster) -> None:
     """All other ops run in the last stage, not in a cluster before what they use."""
     last = schedule.stages - 1
     rest = {op: after_first for op in body_ops(loop) if op not in schedule}
@@ -258,15 +258,15 @@ def _scheduled(loop: scf.ForOp, latencies: dict[Operation, int], *, conditionals
     schedule = _schedule_key_ops(loop, latencies, conditionals_last)
     after_first = _schedule_conditionals(loop, schedule, conditionals_last)
     schedule_dependencies(loop, schedule)
-    _schedule_for_next_iteration(loop, schedule)
-    _schedule_rest(loop, schedule, after_first)
+    schedule_for_next_iteration(loop, schedule)
+    schedule_rest(loop, schedule, after_first)
     return schedule
 
 
 def schedule_loop(loop: scf.ForOp) -> None:
     """Writes a schedule onto a loop whose ops carry latencies."""
     latencies = _take_latencies(loop)
-    if not latencies or is_outer_loop(loop) or uses_values_of_older_iterations(loop) or _has_barriers(loop):
+    if not latencies or is_outer_loop(loop) or uses_values_of_older_iterations(loop) or has_barriers(loop):
         return
     ahead = set(latencies)
     schedule = _scheduled(loop, latencies, conditionals_last=True)
@@ -284,7 +284,8 @@ def schedule_loop(loop: scf.ForOp) -> None:
         schedule.write(loop)
 
 
-def _has_barriers(loop: scf.ForOp) -> bool:
+def has_barriers(loop: scf.ForOp) -> bool:
+    """Whether threads wait for each other somewhere in a loop."""
     return any(isinstance(op, gpu.BarrierOp) for op in ops_in(loop))
 
 

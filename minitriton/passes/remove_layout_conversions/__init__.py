@@ -26,10 +26,10 @@ from xdsl.ir import Operation
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.copying import IRSnapshot
 from minitriton.dialects.fast_paths.op_access import ops_of
-from minitriton.passes.remove_layout_conversions.backward import RECOMPUTE, rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CLEANUP_PATTERNS, CONVERT_PATTERNS
 from minitriton.passes.remove_layout_conversions.forward import propagate_layouts
 from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
+from minitriton.passes.remove_layout_conversions.rematerialization import RECOMPUTE, rematerialize_backward
 from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily

@@ -117,8 +117,7 @@ class WarpSpecialization(Pass, stage="ttgir", origin="triton"):
     def _split(self, function: tt.FuncOp, groups: int) -> None:
         """The steps. Raises `CannotSpecialize`."""
         # Thirteen modules and a dialect that no other kernel needs.
-        from minitriton.passes.warp_specialization.code_partition import partition_code
-        from minitriton.passes.warp_specialization.communication import lower_tokens
+        from minitriton.passes.warp_specialization.code_partition import lower_tokens, partition_code
         from minitriton.passes.warp_specialization.data_partition import partition_data
         from minitriton.passes.warp_specialization.task_propagation import partition_tasks, propagate_tasks
 

@@ -23,7 +23,7 @@ from minitriton.rewriting.constants import (
     to_unsigned,
     width_of,
 )
-from minitriton.rewriting.folding import MODIFIED, Folded, folder
+from minitriton.rewriting.patterns import MODIFIED, Folded, folder
 
 _FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
     Float16Type: (11, 15),

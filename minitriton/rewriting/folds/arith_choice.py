@@ -28,7 +28,7 @@ from minitriton.rewriting.constants import (
     int_constant,
     width_of,
 )
-from minitriton.rewriting.folding import MODIFIED, Folded, both, folder
+from minitriton.rewriting.patterns import MODIFIED, Folded, both, folder
 
 _TRUE_OF_EQUALS = frozenset({EQ, SLE, SGE, ULE, UGE})
 

@@ -20,7 +20,7 @@ from minitriton.rewriting.constants import (
     int_attr,
     int_constant,
 )
-from minitriton.rewriting.folding import FloatRule, Folded, both, constant_to_the_right, fold_floats, folder
+from minitriton.rewriting.patterns import FloatRule, Folded, both, constant_to_the_right, fold_floats, folder
 
 
 def _is_zero(value: float | None, sign: float) -> bool:

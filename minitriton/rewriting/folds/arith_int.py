@@ -10,7 +10,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.arith.compare import toward_zero
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned, width_of
-from minitriton.rewriting.folding import (
+from minitriton.rewriting.patterns import (
     Folded,
     IntRule,
     both,

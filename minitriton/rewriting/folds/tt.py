@@ -24,7 +24,7 @@ from minitriton.rewriting.constants import (
     number_of,
     splat_to,
 )
-from minitriton.rewriting.folding import MODIFIED, Folded, folder
+from minitriton.rewriting.patterns import MODIFIED, Folded, folder
 
 
 def merge_transpositions(op: Operation, inner: Operation) -> Folded:

@@ -1,9 +1,16 @@
-"""Signed divisions about which integer ranges know more than their type: made of sizes, unsigned and of 32 bits, the sign afterwards.
+"""Integer divisions.
+
+Signed ones about which integer ranges know more than their type: made of sizes, unsigned and of 32 bits, the sign afterwards.
 
     non_negative_dividend        x / d = (x / |d|) with the sign of d               x % d = x % |d|
     fits_32_bits (of 64)         x / d = (|x| / |d|) with the sign of x ^ d         x % d = (|x| % |d|) with the sign of x
 
 `minitriton-simplify-integers` notes which divisions these are. The size of the least number, read as unsigned, is right as it is.
+
+Divisions that round up or down are made of the one that rounds to zero:
+
+    ceil(a / b)  = a / b + (a % b != 0 and a, b have one sign)          ceildivsi(7, 2) = 3 + 1
+    floor(a / b) = a / b - (a % b != 0 and a, b have two signs)         floordivsi(-7, 2) = -3 - 1
 """
 
 from __future__ import annotations
@@ -75,3 +82,30 @@ def known_division(op: Operation) -> Emit | None:
     if FITS_32_BITS in op.attributes:
         return _OF_32_BITS.of(op)
     return _OF_NON_NEGATIVE.of(op) if NON_NEGATIVE_DIVIDEND in op.attributes else None
+
+
+def _correction(b: Builder, numerator: SSAValue, divisor: SSAValue, quotient: SSAValue, sign: str) -> SSAValue:
+    """1 where the division leaves a rest and the sign bit of `numerator ^ divisor` compares with 0 as `sign` says."""
+    zero = b.constant(numerator.type, 0)
+    is_inexact = b.icmp("ne", b.mul(quotient, divisor), numerator)
+    is_signed_so = b.icmp(sign, b.xor(numerator, divisor), zero)
+    return b.cast(L.ZExtOp, b.and_(is_inexact, is_signed_so), lane_type(numerator.type))
+
+
+def rounded_up(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    """`ceil(a / b)`."""
+    quotient = b.binary(L.SDivOp, v[0], v[1])
+    return b.add(quotient, _correction(b, v[0], v[1], quotient, "sge"))
+
+
+def rounded_down(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    """`floor(a / b)`."""
+    quotient = b.binary(L.SDivOp, v[0], v[1])
+    return b.sub(quotient, _correction(b, v[0], v[1], quotient, "slt"))
+
+
+def unsigned_rounded_up(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    """`ceil(a / b)` of numbers without signs."""
+    quotient = b.binary(L.UDivOp, v[0], v[1])
+    is_inexact = b.icmp("ne", b.mul(quotient, v[1]), v[0])
+    return b.add(quotient, b.cast(L.ZExtOp, is_inexact, lane_type(v[0].type)))

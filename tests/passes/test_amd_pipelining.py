@@ -1,0 +1,102 @@
+"""Loops pipelined for AMD's GPUs: what the passes make of small kernels, and what these compute on the emulator, which finds a missing barrier."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.emulator import amdgcn
+from minitriton.emulator.report import Report
+from minitriton.pipeline.ast_source import ASTSource
+from minitriton.target import GPUTarget
+
+GFX942 = GPUTarget("hip", "gfx942", 64)
+
+
+@triton.jit
+def product(a, b, out, k, N: tl.constexpr, BK: tl.constexpr):
+    rows, columns, steps = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    total = tl.zeros([N, N], tl.float32)
+    for start in range(0, k, BK):
+        at = start + steps
+        left = tl.load(a + rows * k + at[None, :], mask=at[None, :] < k, other=0.0)
+        right = tl.load(b + at[:, None] * N + columns, mask=at[:, None] < k, other=0.0)
+        total = tl.dot(left, right, total)
+    tl.store(out + rows * N + columns, total)
+
+
+@triton.jit
+def attention(q, k, v, out, n, N: tl.constexpr, BN: tl.constexpr):
+    rows, inner, steps = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BN)
+    query = tl.load(q + rows * N + inner)
+    total = tl.zeros([N, N], tl.float32)
+    for start in range(0, n, BN):
+        at = start + steps
+        key = tl.load(k + tl.arange(0, N)[:, None] + at[None, :] * N)
+        scores = tl.dot(query, key)
+        value = tl.load(v + at[:, None] * N + inner)
+        total = tl.dot((scores * 0.5).to(tl.float16), value, total)
+    tl.store(out + rows * N + inner, total)
+
+
+def compiled(kernel: Any, pointers: int, size: str, constants: dict[str, Any], stages: int, aligned: int = 0) -> Any:
+    names = kernel.arg_names
+    signature = dict.fromkeys(names[: pointers - 1], "*fp16") | {names[pointers - 1]: "*fp32", size: "i32"}
+    attrs = {(position,): [["tt.divisibility", 16]] for position in range(pointers + aligned)}
+    return triton.compile(ASTSource(kernel, signature, constants, attrs), GFX942, {"num_stages": stages})
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def matmul(request: pytest.FixtureRequest) -> Any:
+    return compiled(product, 3, "k", {"N": 32, "BK": 16}, request.param)
+
+
+def run(kernel: Any, *arguments: Any, text: str = "") -> Report:
+    return amdgcn.run(text or kernel.asm["amdgcn"], None, (1,), list(arguments), shared_bytes=kernel.metadata.shared)
+
+
+@pytest.mark.parametrize("k", [0, 16, 20, 32, 100])
+def test_a_matmul_of_any_number_of_steps_is_right(matmul: Any, k: int) -> None:
+    a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float16) for shape in ((32, k), (k, 32)))
+    out = np.full((32, 32), np.nan, np.float32)
+    report = run(matmul, a if k else np.zeros(1, np.float16), b if k else np.zeros(1, np.float16), out, k)
+    assert report.ok, report.findings
+    np.testing.assert_allclose(out, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3, atol=1e-3)
+
+
+def test_a_load_waits_in_registers_for_one_buffer() -> None:
+    text = compiled(product, 3, "k", {"N": 32, "BK": 16}, 2, aligned=1).asm["ttgir"]
+    assert text.count("ttg.local_alloc : () -> !ttg.memdesc<1x") == 2
+    body = text[text.index("scf.for") : text.index("scf.yield")]
+    order = re.findall(r"tt\.load|amdg\.buffer_load|ttg\.local_load|tt\.dot|ttg\.local_store", body)
+    assert [name.split(".")[1].removeprefix("buffer_") for name in order] == [
+        "load", "local_load", "load", "local_load", "dot", "local_store", "local_store"
+    ]  # fmt: skip
+
+
+def test_two_dots_in_a_chain_are_a_stage_apart() -> None:
+    kernel = compiled(attention, 4, "n", {"N": 32, "BN": 16}, 4)
+    q, k, v = (np.random.default_rng(1).standard_normal((n, 32)).astype(np.float16) for n in (32, 80, 80))
+    for n in (16, 80):
+        out = np.zeros((32, 32), np.float32)
+        report = run(kernel, q, k, v, out, n)
+        assert report.ok, report.findings
+        scores = (0.5 * q.astype(np.float32) @ k[:n].astype(np.float32).T).astype(np.float16)
+        np.testing.assert_allclose(out, scores.astype(np.float32) @ v[:n].astype(np.float32), rtol=2e-2, atol=0.3)
+
+
+def test_a_barrier_less_in_the_loop_is_found() -> None:
+    kernel = compiled(product, 3, "k", {"N": 32, "BK": 16}, 2)
+    text = kernel.asm["amdgcn"]
+    places = [found.start() for found in re.finditer(r"^\ts_barrier", text, re.MULTILINE)]
+    assert places
+    a, b = np.ones((32, 96), np.float16), np.ones((96, 32), np.float16)
+    for place in places:
+        damaged = text[:place] + "\ts_nop 0" + text[place + len("\ts_barrier") :]
+        found = {
+            finding.kind for finding in run(kernel, a, b, np.zeros((32, 32), np.float32), 96, text=damaged).findings
+        }
+        assert "shared-race" in found
