@@ -372,7 +372,9 @@ def test_a_straight_kernel_that_half_fills_an_sm_is_assembled_by_ptxas_too(
     monkeypatch.setattr(assemblers.nvjitlink, "load_library", lambda: object())
     monkeypatch.setattr(assemble_ptx, "find_ptxas", lambda: "/somewhere/ptxas")
     monkeypatch.setattr(assemble_ptx, "assemble", assemble)
-    monkeypatch.setattr(assemble_ptx, "kernel_resources", lambda cubin, _: KernelResources(*map(int, cubin.split(b":"))))
+    monkeypatch.setattr(
+        assemble_ptx, "kernel_resources", lambda cubin, _: KernelResources(*map(int, cubin.split(b":")))
+    )
     cubin = assembled(kernel(demand, threads=64))
     assert (cubin, found) == (taken, asked)
     assert cubin.unlimited == b"221:0"
