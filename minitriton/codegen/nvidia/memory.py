@@ -20,6 +20,7 @@ Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold co
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -124,11 +125,11 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
 def _load_masks(f: FunctionLowering, mask: SSAValue, accesses: Accesses) -> tuple[list[SSAValue], bool]:
     """Of each access whether any of its registers is loaded, and whether it is so for all of them or none."""
     equal = f.equal_registers(mask)
-    run = (lambda register: register) if equal is None else equal[1].__getitem__
+    run: Sequence[int] = range(accesses.count) if equal is None else equal[1]
     masks: list[SSAValue] = []
     are_equal = True
     for members in accesses.members:
-        given = {run(start): start for start in reversed(members)}
+        given = {run[start]: start for start in reversed(members)}
         found = [registers.element(f.b, f.values[mask], start) for start in given.values()]
         are_equal &= len(set(found)) == 1
         masks.append(functools.reduce(f.b.or_, dict.fromkeys(found)))
