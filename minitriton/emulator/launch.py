@@ -16,6 +16,7 @@ from minitriton.emulator.machine import Endless, Machine, Polling
 from minitriton.emulator.memory.access_cost import Reach
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.device_shadow import Rerun
+from minitriton.emulator.memory.trace import Trace
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module, check_threads
 from minitriton.emulator.report import Report
@@ -58,6 +59,7 @@ def run(
     reach: bool = False,
     reachable: Sequence[np.ndarray] | None = None,
     fences_by_author: bool = False,
+    trace: Trace | None = None,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -71,6 +73,7 @@ def run(
     With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
     such integers, may be addresses of arguments or of `reachable` arrays, unless that is None. `fences_by_author`: data of `cp.async` needs a fence before
     `wgmma` or a bulk copy reads it, as the PTX ISA has it: of kernels in Gluon, whose authors write fences. Compilers of `tl` leave that one out.
+    `trace` notes what each instruction does to global memory (`poison`).
     """
     module = _module(ptx)
     extents = extents_of(grid)
@@ -94,6 +97,7 @@ def run(
                 reach,
                 reachable,
                 fences_by_author,
+                trace,
             )
         except Polling:
             # What is waited for may be the work of a CTA of a later batch, or of one left out; on a GPU both may run at once.
@@ -137,6 +141,7 @@ def _launch(
     reach: bool,
     reachable: Sequence[np.ndarray] | None,
     fences_by_author: bool,
+    trace: Trace | None,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -148,6 +153,9 @@ def _launch(
     with finished_before_forks():
         program = translate(entry, module.variables, check)
     memory = GlobalMemory()
+    memory.trace = trace
+    if trace is not None:
+        trace.seen.clear()
     parameters = Binding(module.text, entry, args, names, scratch, reachable).lay_out(memory)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
     for variable in [*module.variables.values(), *entry.variables]:

@@ -23,7 +23,7 @@ from minitriton.host.tables import folded, table
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
     "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
-    "cta-lifetime", "endless",
+    "cta-lifetime", "endless", "poison",
 )  # fmt: skip
 
 

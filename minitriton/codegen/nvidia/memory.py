@@ -86,7 +86,7 @@ def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSA
     if not evict:
         return [], properties
     properties["evict"] = string_attr(evict.removeprefix(IN_L1))
-    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
+    if evict not in nvvm.CreatePolicyOp.WORDS["kind"] or not f.module.target.has_cache_policies:
         return [], properties
     return [f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})], properties
 

@@ -70,6 +70,8 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
         old = memory.load(addresses, dtype)
         memory.store(addresses, combine(old, values), dtype)
         return old
+    if memory.trace is not None:
+        memory.trace.stores(values)
     old = np.empty(addresses.shape, dtype)
     for index, address in enumerate(addresses.tolist()):
         elements, position = memory.element(address, dtype)
@@ -105,6 +107,9 @@ def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Arr
         expected = np.broadcast_to(expected, addresses.shape).reshape(-1)
         values = np.broadcast_to(values, addresses.shape).reshape(-1)
         flat = old.reshape(-1)
+        if memory.trace is not None:
+            memory.trace.stores(expected)
+            memory.trace.stores(values)
         for index, address in enumerate(addresses.reshape(-1).tolist()):
             elements, position = memory.element(address, dtype)
             flat[index] = elements[position]

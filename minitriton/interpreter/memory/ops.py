@@ -71,6 +71,8 @@ def load_where(
         result[...] = other
     if mask.any():
         result[mask] = memory.load(addresses[mask], dtype)
+    if other is None and memory.trace is not None:
+        result[~mask] = memory.trace.masked_off(result[mask], int(np.count_nonzero(~mask)))
     return result
 
 
@@ -90,10 +92,10 @@ def _checked_dims(op: Operation) -> tuple[int, ...]:
 
 
 def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
-    """What a padded access gives outside: None for 0."""
+    """What a padded access gives outside; None where it does not say."""
     if getattr(option, "data", None) == PaddingOption.PAD_NAN:
         return not_a_number(element)
-    return None
+    return None if option is None else dtype_of(element).type(0)
 
 
 def not_a_number(element: Attribute) -> Array:
