@@ -204,7 +204,7 @@ class _Search:
         """For a kernel that neither loads in a loop nor has dots, and leaves an SM more than half empty: the code of ptxas, if more CTAs fit.
 
         nvJitLink starts all loads of such a kernel before it computes, and keeps what they fill (GELU of 64 elements a thread: 150 registers for 56,
-        0.76 as fast; one H200, 2026-11-28). In loops the loads that are in flight are worth more than CTAs (column sums, by ptxas down to 0.63).
+        0.76 as fast; one H200, 2026-11-28). In loops, loads in flight hide more latency than CTAs (column sums, by ptxas down to 0.63).
         """
         warps = chosen.ctas * self.sm.warps_of(self.entry.threads)
         is_straight = not self.demand.reading_loops and not self.demand.dots and not self.demand.prints

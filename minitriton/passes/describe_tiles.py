@@ -55,6 +55,7 @@ from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, reg
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.regions import erase_dead_ops
 from minitriton.rewriting.rewriter import Inserter
+from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import GRAIN, MOST_DIMS
 
 MOST_TILES = 8
@@ -291,7 +292,7 @@ def _operand_loads(loop: scf.ForOp) -> dict[tt.LoadOp, int]:
 def _fills_registers(loop: scf.ForOp, num_warps: int) -> bool:
     """Whether a dot's result takes half of a thread's registers: few CTAs are on an SM then, and hide little of the time of a copy."""
     results = (op.result.type for op in loop.body.block.ops if isinstance(op, tt.DotOp))
-    return any(prod(shape_of(each)) >= MOST_RESULTS * 32 * num_warps for each in results)
+    return any(prod(shape_of(each)) >= MOST_RESULTS * WARP_SIZE * num_warps for each in results)
 
 
 def _has_short_rows(boxes: Mapping[tt.LoadOp, Box], summed: Mapping[tt.LoadOp, int]) -> bool:

@@ -9,7 +9,7 @@
               together   what the CTAs of an SM take: tensor cores, bytes from L2, bytes of shared memory, instructions, special functions
 
 In cycles of an SM. All configurations of a kernel's space are estimated at once: what does not depend on sizes is in a `Profile`, made once.
-The weights are a fit to half of 74 cases, 25,551 configurations measured on an H200 (`benchmarks/tile_search.py --fit`, 2026-11-28); the other half judged them.
+The weights are a fit to half of 74 cases, 25,551 configurations measured on an H200 (`benchmarks/tile_search.py --fit`, 2026-11-28), evaluated on the other half.
 """
 
 from __future__ import annotations
