@@ -25,10 +25,10 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7672, 40, 2),
+    "analysis": (7699, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13337, 71, 0),
+    "codegen": (13411, 71, 0),
     "commands": (2131, 12, 1),
     "dialects": (15248, 77, 0),
     "emulator": (12672, 68, 0),
@@ -42,10 +42,10 @@ PACKAGES = {
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4665, 22, 0),
-    "passes": (23578, 118, 3),
+    "passes": (23606, 118, 3),
     "pipeline": (2394, 13, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9078, 51, 0),
+    "runtime": (9141, 51, 0),
     "target": (1236, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -86,13 +86,15 @@ came into the modules that use them.
 `interpreter` by 230, `lab` by 300, `emulator` by 125, `passes` by 80, `runtime` by 50 and others by 20 on 2026-11-28: what depends on lanes that a mask turns off is found
 (poison), races between programs are faults by option, tracebacks without internals, and the best configuration is minimised and printed as options.
 `passes` by about 900 and `dialects` by 120 on 2026-11-28: pipelined loops of AMD, with the peeled epilogue of the expander, and ops of `amdg` that passes make.
+`codegen`, `runtime`, `analysis` and `passes` by about 190 on 2026-11-28: loads of equal addresses made once, a second assembler where an SM is half empty, batches as
+dimensions of described tiles, launches that do not fit them.
 """
 
 PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 150077,
+    "lines": 150269,
     "files": 829,
     "files under 40 lines": 126,
     "modules with one importer": 176,
