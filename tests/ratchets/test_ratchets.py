@@ -28,25 +28,25 @@ PACKAGES = {
     "analysis": (7699, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13411, 71, 0),
+    "codegen": (13527, 72, 0),
     "commands": (2131, 12, 1),
-    "dialects": (15248, 77, 0),
+    "dialects": (15349, 77, 0),
     "emulator": (12672, 68, 0),
     "errors": (156, 1, 0),
     "explorer": (7547, 44, 0),
     "frontend": (8350, 38, 0),
     "fuzz": (8621, 46, 1),
     "host": (1254, 16, 0),
-    "interpreter": (5224, 34, 0),
+    "interpreter": (5256, 34, 0),
     "knobs": (883, 3, 0),
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4665, 22, 0),
-    "passes": (23606, 118, 3),
-    "pipeline": (2394, 13, 0),
+    "passes": (24740, 120, 3),
+    "pipeline": (2401, 13, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9141, 51, 0),
-    "target": (1236, 6, 0),
+    "target": (1238, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -86,6 +86,8 @@ came into the modules that use them.
 `interpreter` by 230, `lab` by 300, `emulator` by 125, `passes` by 80, `runtime` by 50 and others by 20 on 2026-11-28: what depends on lanes that a mask turns off is found
 (poison), races between programs are faults by option, tracebacks without internals, and the best configuration is minimised and printed as options.
 `passes` by about 900 and `dialects` by 120 on 2026-11-28: pipelined loops of AMD, with the peeled epilogue of the expander, and ops of `amdg` that passes make.
+By about 350 in `passes`, `codegen`, `dialects` and `interpreter`: pointers of AMD through loops and branches, atomics of buffers.
+By about 620 in `passes`, `codegen` and `dialects`: operands transposed in registers and waves that take turns on AMD, as in Triton.
 `codegen`, `runtime`, `analysis` and `passes` by about 190 on 2026-11-28: loads of equal addresses made once, a second assembler where an SM is half empty, batches as
 dimensions of described tiles, launches that do not fit them.
 """
@@ -94,14 +96,14 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 150269,
-    "files": 829,
+    "lines": 151661,
+    "files": 832,
     "files under 40 lines": 126,
     "modules with one importer": 176,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 63,
+    "tables of ops": 65,
     "words": 8,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.

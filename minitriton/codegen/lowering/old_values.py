@@ -96,7 +96,7 @@ def needs_exchange(op: Operation) -> bool:
     return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
 
 
-def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp | tt.AtomicLoadOp | tt.AtomicPollOp) -> int:
+def atomic_scratch(op: Operation) -> int:
     """The whole result, if it must be exchanged."""
     if not needs_exchange(op) or (isinstance(op, tt.AtomicPollOp) and op.timeout is None):
         return 0
