@@ -145,7 +145,7 @@ def _buffer_load(op: amdg.BufferLoadOp, machine: TileMachine) -> Callable[..., A
     def run(pointer: Array, offsets: Array, *rest: Array) -> Array:
         rest = rest[op.stride is not None :]
         mask, other = (*rest, None, None)[:2] if op.mask is not None else (None, None)
-        return load_where(memory, _buffered(pointer, offsets, size), mask, other, dtype)
+        return load_where(memory, buffered(pointer, offsets, size), mask, other, dtype)
 
     return run
 
@@ -156,12 +156,12 @@ def _buffer_store(op: amdg.BufferStoreOp, machine: TileMachine) -> Callable[...,
 
     def run(values: Array, pointer: Array, offsets: Array, *rest: Array) -> None:
         mask = rest[-1] if op.mask is not None else None
-        store_where(memory, _buffered(pointer, offsets, size), values, mask, dtype)
+        store_where(memory, buffered(pointer, offsets, size), values, mask, dtype)
 
     return run
 
 
-def _buffered(pointer: Array, offsets: Array, size: int) -> np.ndarray:
+def buffered(pointer: Array, offsets: Array, size: int) -> np.ndarray:
     """Addresses of elements of `size` bytes at offsets without a sign."""
     return np.asarray(pointer) + offsets.astype(np.uint32).astype(np.int64) * size
 
