@@ -2,14 +2,11 @@
 
 recording.difference(6)         a table, before and after, changed ops marked
 layout_fact(encoding, shape)    the tile, coloured by warp
-explore("running_sums")         the explorer itself, with everything in it that needs no server
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from minitriton.host.tables import spans, table
@@ -77,29 +74,3 @@ def layout_html(fact: Any) -> str:
             )
         lines.append("<tr>" + "".join(cells) + "</tr>")
     return f"<p><code>{escape(fact.encoding)}</code> on {'x'.join(map(str, fact.shape))}</p><table>{''.join(lines)}</table>"
-
-
-@dataclass(frozen=True)
-class ExplorerPage:
-    """The explorer's page of one kernel, as a file has it."""
-
-    html: str = field(repr=False)
-
-    def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:760px;border:1px solid #8884"></iframe>'
-
-    def write(self, path: str | Path) -> None:
-        """Writes the page to a file."""
-        Path(path).write_text(self.html, "utf-8")
-
-
-def explore(source: str, signature: str = "", **given: Any) -> ExplorerPage:
-    """The explorer of a kernel, `FILE.py:kernel` or a name of the corpus; `given` are fields of `CompileRequest`. Raises `MinitritonError`."""
-    from minitriton.explorer.compile_request import CompileRequest
-    from minitriton.explorer.kept_answers import compile_with_answers
-    from minitriton.explorer.own_launch import with_own_launch
-    from minitriton.explorer.packing import file_page
-    from minitriton.explorer.session import ExplorerSession
-
-    asked = with_own_launch(CompileRequest(source, signature, **given))
-    return ExplorerPage(file_page([compile_with_answers(ExplorerSession(), asked, triton=False)]))
