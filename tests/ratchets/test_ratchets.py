@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7714, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13527, 72, 0),
+    "codegen": (13533, 72, 0),
     "commands": (2131, 12, 1),
     "dialects": (15349, 77, 0),
     "emulator": (12800, 69, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (24740, 120, 3),
     "pipeline": (2401, 13, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9141, 51, 0),
+    "runtime": (9152, 51, 0),
     "target": (1238, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -98,7 +98,7 @@ PAGES = 0
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152470,
+    "lines": 152487,
     "files": 836,
     "files under 40 lines": 126,
     "modules with one importer": 178,
