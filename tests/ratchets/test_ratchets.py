@@ -42,11 +42,11 @@ PACKAGES = {
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4665, 22, 0),
-    "passes": (24712, 120, 3),
+    "passes": (24937, 121, 3),
     "pipeline": (2401, 13, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9078, 51, 0),
-    "target": (1238, 6, 0),
+    "target": (1239, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -88,20 +88,21 @@ came into the modules that use them.
 `passes` by about 900 and `dialects` by 120 on 2026-11-28: pipelined loops of AMD, with the peeled epilogue of the expander, and ops of `amdg` that passes make.
 By about 350 in `passes`, `codegen`, `dialects` and `interpreter`: pointers of AMD through loops and branches, atomics of buffers.
 By about 620 in `passes`, `codegen` and `dialects`: operands transposed in registers and waves that take turns on AMD, as in Triton.
+By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 """
 
-PAGES = 0
+PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 151469,
-    "files": 832,
+    "lines": 151695,
+    "files": 833,
     "files under 40 lines": 126,
     "modules with one importer": 176,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 65,
+    "tables of ops": 66,
     "words": 8,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
