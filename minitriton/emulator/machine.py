@@ -62,6 +62,8 @@ class Machine(Batch):
         if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
             self.clock += 1
             return same((np.uint64 if "64" in name or name == "%globaltimer" else np.uint32)(self.clock))
+        if name.startswith("%envreg"):
+            return same(np.uint32(0) if self.memory.trace is None else self.memory.trace.register(name))
         found = self._special.get(name)
         if found is None:
             found = self._special[name] = value_of(self, name)
@@ -109,6 +111,8 @@ class Machine(Batch):
                 self.leave(ready, block.next, outcome, mask)
             else:
                 outcome(self, ready, block, mask)
+            if self.trace is not None:
+                self.trace.block(block.instructions, mask)
 
     def stuck(self, repetition: Repetition, number: int, mask: Mask, ready: dict[int, Mask]) -> tuple[int, Mask]:
         """What runs in place of block `number`, whose threads go round without an end: others, as long as there are some.
@@ -235,6 +239,14 @@ class Machine(Batch):
     def arrive(self, ready: dict[int, Mask], one: Arrival, following: int, mask: Mask) -> None:
         """Threads arrive at a barrier; once as many of a CTA as it expects have, those that wait go on in `following`."""
         reduction, wait = one.reduction, one.wait
+        if self.trace is not None:
+            here = self.index if mask is None else np.nonzero(mask)[0]
+            self.trace.note(
+                self.program.kernel.instructions[one.site],
+                here[::WARP_SIZE] if mask is None else here,
+                barrier=one.number,
+                expected=one.expected,
+            )
         plain = reduction is None and self.cluster == 1
         if mask is None and wait and plain and one.expected == self.lanes_per_cta and not self.barriers:
             self.clocks.synchronize_all()

@@ -175,7 +175,7 @@ class Ran:
     @property
     def doubt(self) -> str:
         """Why what was found may not be the kernel's fault; "" where nothing was found, or all inputs were given."""
-        if not (self.made_up and self.report.findings):
+        if not self.made_up or all(found.kind == "poison" for found in self.report.findings):
             return ""
         return f"inputs were made up ({self.made_up}): a race or an index out of range may come from them, not from the kernel"
 
@@ -249,6 +249,18 @@ def run_program(program: RequestedProgram, recording: Recording, launch: Launch 
         named_arrays(launch, outcome),
         launch.arguments.made_up,
     )
+
+
+def traced_run(program: RequestedProgram, recording: Recording) -> Report:
+    """A run whose report has what each warp of the first CTA executed."""
+    if recording.assembly != "ptx":
+        raise MinitritonError(
+            f"warps are traced in PTX, and this is {recording.assembly.upper()}",
+            help="compile it for an NVIDIA GPU: --arch 90",
+        )
+    launch = launch_of(program, recording)
+    launch.traced = True
+    return _report(launch.run(recording.stage("ptx").raw or "", frozenset({Property.PTX})))
 
 
 def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:

@@ -74,6 +74,8 @@ def global_inside(
 ) -> np.ndarray | None:
     """Of the elements to copy (None: all), those that are in an allocation; None if all do."""
     chosen = offset if inside is None else offset[inside]
+    if x.memory.trace is not None:
+        x.memory.trace.note(site, "the address", [chosen])
     if not chosen.size or (good := x.memory.inside(chosen, item)) is None:
         return inside
     bad = int(chosen[~good][0])
@@ -154,6 +156,10 @@ def deliver_later(
             shared.range_written(low, high, warp, lane, stamp)
 
     publish(x, barrier, thread)
+    if x.trace is not None:
+        x.trace.note(
+            x.program.kernel.instructions[site], [thread], bytes=size, barrier=barrier_offset, phase=barrier.number
+        )
     barrier.incoming.append(Arriving(site, thread, deliver))
     barrier.transactions -= size
     barrier.settle(x)
@@ -204,6 +210,8 @@ def _outgoing(x: Machine) -> OutgoingCopies:
 def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int, offset: np.ndarray, item: int) -> None:
     """Marks shared bytes as being read, and elements of global memory as being written, until the thread waits for the group of this copy."""
     shared = x.shared
+    if x.trace is not None:
+        x.trace.note(x.program.kernel.instructions[site], [thread], bytes=size)
     if not shared.shadowed:
         return
     state = _outgoing(x)
@@ -348,6 +356,8 @@ def write_global(
         x.find("read-only", site, np.array([thread]), "a bulk copy writes an array that the host keeps read-only")
         return
     memory, where = x.memory.views[item], offset // item
+    if x.memory.trace is not None:
+        x.memory.trace.note(site, "what is stored", [offset, values])
     if operation:
         values = combine(operation, element, memory[where], values)
     memory[where] = values
