@@ -79,6 +79,9 @@ class Batch(Threads):
         """Checks to make once all threads have ended."""
         self._special: dict[str, Lanes] = {}
         self.clock = 0
+        self.trace = report.trace if first == 0 else None
+        if self.trace is not None:
+            self.trace.begin(self.lanes_per_cta, WARP_SIZE)
 
     def kept(self, kind: type[_State], make: Callable[[], _State], at_end: Callable[..., None] | None = None) -> _State:
         """The state of class `kind` of asynchronous instructions; at first what `make` gives, and then `at_end` is a check to make."""

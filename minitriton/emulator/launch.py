@@ -21,6 +21,7 @@ from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module, check_threads
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel, translate
+from minitriton.emulator.warp_trace import WarpTrace
 from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
@@ -57,6 +58,7 @@ def run(
     seconds: float = 0.0,
     programs: int = 0,
     reach: bool = False,
+    traced: bool = False,
     reachable: Sequence[np.ndarray] | None = None,
     fences_by_author: bool = False,
     trace: Trace | None = None,
@@ -70,7 +72,7 @@ def run(
     findings call the arguments. `resident` CTAs run concurrently, all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
-    With `reach` the report says what of global memory each CTA reads and writes, too. Words of 8 bytes among the arguments, and in arrays of
+    With `reach` the report says what of global memory each CTA reads and writes, too, `traced` what each warp of the first one executed. Words of 8 bytes among the arguments, and in arrays of
     such integers, may be addresses of arguments or of `reachable` arrays, unless that is None. `fences_by_author`: data of `cp.async` needs a fence before
     `wgmma` or a bulk copy reads it, as the PTX ISA has it: of kernels in Gluon, whose authors write fences. Compilers of `tl` leave that one out.
     `trace` notes what each instruction does to global memory (`poison`).
@@ -95,6 +97,7 @@ def run(
                 deadline,
                 programs,
                 reach,
+                traced,
                 reachable,
                 fences_by_author,
                 trace,
@@ -139,6 +142,7 @@ def _launch(
     deadline: Deadline,
     programs: int,
     reach: bool,
+    traced: bool,
     reachable: Sequence[np.ndarray] | None,
     fences_by_author: bool,
     trace: Trace | None,
@@ -169,6 +173,7 @@ def _launch(
         memory.follow(granule, program.followed, group_lanes)
     report = Report(entry, grid)
     report.reach = Reach() if reach else None
+    report.trace = WarpTrace() if traced else None
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))

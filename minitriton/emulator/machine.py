@@ -111,6 +111,8 @@ class Machine(Batch):
                 self.leave(ready, block.next, outcome, mask)
             else:
                 outcome(self, ready, block, mask)
+            if self.trace is not None:
+                self.trace.block(block.instructions, mask)
 
     def stuck(self, repetition: Repetition, number: int, mask: Mask, ready: dict[int, Mask]) -> tuple[int, Mask]:
         """What runs in place of block `number`, whose threads go round without an end: others, as long as there are some.
@@ -237,6 +239,14 @@ class Machine(Batch):
     def arrive(self, ready: dict[int, Mask], one: Arrival, following: int, mask: Mask) -> None:
         """Threads arrive at a barrier; once as many of a CTA as it expects have, those that wait go on in `following`."""
         reduction, wait = one.reduction, one.wait
+        if self.trace is not None:
+            here = self.index if mask is None else np.nonzero(mask)[0]
+            self.trace.note(
+                self.program.kernel.instructions[one.site],
+                here[::WARP_SIZE] if mask is None else here,
+                barrier=one.number,
+                expected=one.expected,
+            )
         plain = reduction is None and self.cluster == 1
         if mask is None and wait and plain and one.expected == self.lanes_per_cta and not self.barriers:
             self.clocks.synchronize_all()

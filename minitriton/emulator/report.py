@@ -16,6 +16,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from minitriton.emulator.memory.access_cost import Reach
+from minitriton.emulator.warp_trace import WarpTrace
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import text_at
 from minitriton.host.tables import folded, table
@@ -115,6 +116,8 @@ class Report:
     """What the kernel printed."""
     reach: Reach | None = None
     """What of global memory each CTA read and wrote, where that was asked for."""
+    trace: WarpTrace | None = None
+    """What the warps of the first CTA executed, where that was asked for."""
     share: float = 1.0
     """Of the CTAs of the grid, how many ran: counts are of these."""
     language: str = "ptx"

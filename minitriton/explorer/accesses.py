@@ -282,7 +282,7 @@ def _pattern(
 ) -> PatternJson:
     if not seen:
         raise MinitritonError(f"{op.name} did not run in any of the {int(np.prod(launch.grid))} programs")
-    name, array = _array_at(launch, int(seen[0][1].reshape(-1)[0]))
+    name, array = array_at(launch, int(seen[0][1].reshape(-1)[0]))
     start, size = array.__array_interface__["data"][0], array.itemsize
     assert instance_of(pointer.type, TensorType)
     warps = _warps(pointer.type)
@@ -311,7 +311,7 @@ def _program(launch: Launch, number: int) -> tuple[int, int, int]:
     return number % x, number // x % y, number // (x * y)
 
 
-def _array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
+def array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
     """The argument that `address` is in or after."""
     passed = launch.arguments
     found: list[tuple[int, str, np.ndarray]] = []

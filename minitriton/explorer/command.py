@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +51,13 @@ def add_explorer_commands(commands: Subcommands) -> None:
     )
     explore.add_argument("--no-browser", action="store_true", help="say the address, open nothing")
     explore.add_argument("--json", action="store_true", help="machine-readable: the address, or what was written")
+    explore.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="ARGUMENTS",
+        help="compare with the same kernel compiled with these arguments too, e.g. '--option num_stages=1' or '--arch 80'",
+    )
     add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
 
@@ -144,6 +152,7 @@ def run_explore(given: argparse.Namespace) -> int:
     sources: list[str | None] = _opened_folders(given.source) or [None]
     is_start = sources == [None] and given.state is None and given.launch is None and given.html is None
     asked = [] if is_start else [asked_of(argparse.Namespace(**vars(given)), source) for source in sources]
+    asked += _compared(given, sources[0])
     for one in asked:
         require_program(one)
     asked = [with_own_launch(one) for one in asked]
@@ -155,6 +164,23 @@ def run_explore(given: argparse.Namespace) -> int:
 
         return serve(asked, port=given.port, browser=not given.no_browser, as_json=given.json)
     return _write_page(given.html, asked, as_json=given.json)
+
+
+def _compared(given: argparse.Namespace, source: str | None) -> list[CompileRequest]:
+    """`source` again, once for each `--against`, with what that says in addition."""
+    found: list[CompileRequest] = []
+    for text in given.against:
+        parser = argparse.ArgumentParser("--against", exit_on_error=False)
+        add_program_arguments(parser)
+        try:
+            more = parser.parse_args(shlex.split(text), argparse.Namespace(**{**vars(given), "source": None}))
+        except (argparse.ArgumentError, SystemExit, ValueError) as error:
+            raise MinitritonError(
+                f"--against takes arguments of explore, not {text!r}: {error}",
+                help="for example --against '--option num_stages=1'",
+            ) from None
+        found.append(asked_of(more, more.source or source))
+    return found
 
 
 def _opened_folders(sources: list[str]) -> list[str | None]:
@@ -183,9 +209,11 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     from minitriton.explorer.kept_answers import compile_with_answers, have_lessons, lessons_with_answers
     from minitriton.explorer.packing import file_page
     from minitriton.explorer.session import ExplorerSession
+    from minitriton.explorer.worker import collect_seldom
 
     check_writable(path)
     session = ExplorerSession()
+    collect_seldom()
     with progress() as show, ProcessPoolExecutor(1, get_context("spawn")) as pool:
         making = None if have_lessons() else pool.submit(lessons_with_answers, session)
         compiles = [compile_with_answers(session, one, show) for one in asked]

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.execution import Ran
@@ -35,6 +36,7 @@ class RecordedCompile:
     """That it took, with what was recorded of it."""
     ran: Ran | None = None
     cubin: bytes | None = None
+    traced: Report | None = None
 
     @property
     def is_gluon(self) -> bool:

@@ -251,6 +251,18 @@ def run_program(program: RequestedProgram, recording: Recording, launch: Launch 
     )
 
 
+def traced_run(program: RequestedProgram, recording: Recording) -> Report:
+    """A run whose report has what each warp of the first CTA executed."""
+    if recording.assembly != "ptx":
+        raise MinitritonError(
+            f"warps are traced in PTX, and this is {recording.assembly.upper()}",
+            help="compile it for an NVIDIA GPU: --arch 90",
+        )
+    launch = launch_of(program, recording)
+    launch.traced = True
+    return _report(launch.run(recording.stage("ptx").raw or "", frozenset({Property.PTX})))
+
+
 def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:
     """The arrays after a run of `launch` as numbers, by the names of the kernel's parameters."""
     passed = launch.arguments

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import IndexType, IntegerType, NameLoc, TensorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limit_of, origin_of, rule_of
+from minitriton.analysis.axis_info.explain import CLAIMS, Claim, Lifted, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.dialects import tt
 from minitriton.dialects.locations import user_location
@@ -89,6 +89,8 @@ class Facts:
         self.ranges = IntegerRangeAnalysis(kept.module, grid) if grid else IntegerRangeAnalysis(kept.module)
         self.names = {value: name for name, value in kept.values.items()}
         self._known: dict[str, ValueFact] = {}
+        self._lifted: Lifted = {}
+        self._types: dict[Attribute, str] = {}
 
     def get(self, name: str) -> ValueFact:
         """The fact of the value that is shown as `%name`. Raises `KeyError` for one that there is not."""
@@ -119,19 +121,22 @@ class Facts:
         location = _location(value)
         line = (location.file, location.line) if location is not None else None
         origin = self._origin(value)
+        type_ = self._types.get(value.type)
+        if type_ is None:
+            type_ = self._types[value.type] = str(value.type)
         if not _is_index(value):
-            return ValueFact(name, str(value.type), origin, line)
+            return ValueFact(name, type_, origin, line)
         fact = self.axis.get(value)
         range_ = self.ranges.get(value)
         return ValueFact(
-            name, str(value.type), origin, line, rule_of(self.axis, value),
+            name, type_, origin, line, rule_of(self.axis, value),
             {claim: getattr(fact, claim) for claim in CLAIMS},
             {claim: tuple(self._limit(value, claim, axis) for axis in range(fact.rank)) for claim in CLAIMS},
             fact.constant_value, (range_.smin, range_.smax) if range_.width else None,
         )  # fmt: skip
 
     def _limit(self, value: SSAValue, claim: Claim, axis: int) -> tuple[str, Claim, int] | None:
-        limit = limit_of(self.axis, value, claim, axis, set())
+        limit = limit_of(self.axis, value, claim, axis, set(), self._lifted)
         if limit is None:
             return None
         name = self.names.get(inputs_of(self.axis, value)[limit.operand])

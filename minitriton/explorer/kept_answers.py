@@ -9,12 +9,13 @@ What is deflated is JSON, in base64: Triton's side of an attention is 2.0 MB as 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import answered, as_error
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, recorded
 from minitriton.explorer.lessons.tour import SHORT_TOUR
 from minitriton.explorer.packing import deflated, packed
@@ -22,13 +23,13 @@ from minitriton.explorer.session import (
     ExplorerSession,
     buffers,
     by_triton,
-    check,
     compiled,
     inspect_compile,
     lessons,
     patterns,
     run,
     sass,
+    time_of_warps,
 )
 from minitriton.explorer.wire import (
     CompileJson,
@@ -39,7 +40,7 @@ from minitriton.explorer.wire import (
     Question,
     ValueJson,
 )
-from minitriton.explorer.worker import as_error
+from minitriton.explorer.worker import Worker
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _MOST_PATTERN = 4096
@@ -93,11 +94,12 @@ def compile_with_answers(
     question: Question = {"asked": asked.plain()}
     progress("compiling")
     answer = compiled(session, question)
-    with ThreadPoolExecutor(1) as pool:
-        # Triton compiles in a process of its own, meanwhile.
+    with ThreadPoolExecutor(2) as pool, Worker(keeps=False) as checker:
+        # Processes of their own check, and compile by Triton, meanwhile.
+        checking = pool.submit(checker.ask, "check", question)
         program = session.opened(asked).program
-        compiling = pool.submit(_answered, lambda _s, _q: by_triton(program), session, question) if triton else None
-        kept = _kept(session, asked, progress)
+        compiling = pool.submit(answered, lambda: by_triton(program)) if triton else None
+        kept = _kept(session, asked, progress, checking)
         if compiling is not None:
             progress("compiling by Triton")
             found = compiling.result()
@@ -105,36 +107,32 @@ def compile_with_answers(
     return {**answer, "kept": kept}
 
 
-def _kept(session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None]) -> KeptJson:
+def _kept(
+    session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None], checking: Future[bytes]
+) -> KeptJson:
     question: Question = {"asked": asked.plain()}
+    progress("looking into values")
     inspections = _inspections(session, asked)
     progress("running")
-    ran = _answered(run, session, question)
+    ran = answered(lambda: run(session, question))
     progress("disassembling")
-    machine = _answered(sass, session, question)
+    machine = answered(lambda: sass(session, question))
     progress("placing buffers")
-    placed = _answered(buffers, session, question)
-    progress("checking every pass")
-    verdicts = _answered(lambda session, question: check(session, question, progress), session, question)
+    placed = answered(lambda: buffers(session, question))
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
+    progress("timing warps")
+    timelines = {
+        data: answered(lambda data=data: time_of_warps(session, {**question, "data": data}))
+        for data in ("l2", "memory")
+    }
     tables = session.opened(asked).tables
+    progress("checking every pass")
+    checked = json.loads(checking.result())
     return {
-        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": verdicts, "patterns": patterns,
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
         "types": tables.types, "layouts": tables.layouts,
     }  # fmt: skip
-
-
-_T = TypeVar("_T")
-
-
-def _answered(
-    service: Callable[[ExplorerSession, Question], _T], session: ExplorerSession, question: Question
-) -> _T | Failure:
-    try:
-        return service(session, question)
-    except Exception as error:
-        return as_error(error)
 
 
 def _inspections(session: ExplorerSession, asked: CompileRequest) -> dict[str, InspectionJson]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
+from minitriton.lab.arguments import array_of
 from minitriton.lab.command import grid_of, launch_arguments, named
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.recorded import RecordedLaunch, read_launch
@@ -95,6 +96,8 @@ class RequestedProgram:
     options: CompileOptions
     task: Any = None
     recorded: RecordedLaunch | None = None
+    _sizes: dict[str, object] = field(default_factory=dict[str, object], repr=False)
+    """The elements of each array that was made up: found once, by runs."""
 
     @property
     def made_up(self) -> str:
@@ -138,8 +141,13 @@ class RequestedProgram:
         grid = grid_of(asked.grid or DEFAULT_GRID)
         arguments = launch_arguments(
             self.source, parameters_of(self.source), grid, self.target, self.options,
-            sizes=named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
+            sizes=self._sizes or named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
         )  # fmt: skip
+        self._sizes = {
+            one.name: array.size
+            for one in arguments.passed
+            if one.type_name.startswith("*") and (array := array_of(one.value)) is not None
+        }
         return Launch.of(self.source, arguments, grid, self.target, self.options)
 
 

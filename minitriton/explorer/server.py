@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import error_bytes
 from minitriton.explorer.packing import live_page
 from minitriton.explorer.wire import Json, Question
-from minitriton.explorer.worker import Asking, Worker, error_bytes
+from minitriton.explorer.worker import Asking, Worker
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -314,8 +315,8 @@ def _is_equal(given: str, wanted: str) -> bool:
 # pool.ask("compile", {"asked": ...}, page="tab-1", question=Question())
 
 _ROLES = {
-    "inputs": "running", "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
-    "inspect": "inspecting", "buffers": "inspecting", "states": "inspecting",
+    "inputs": "running", "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running",
+    "inspect": "inspecting", "values": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
 Facts are asked of the modules of all states, which "inspecting" keeps: it compiles at the same time as "answering", whose answer does

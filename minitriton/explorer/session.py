@@ -18,11 +18,13 @@ from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.shared_options import progress
 from minitriton.dialects.locations import user_location
+from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
-from minitriton.explorer.execution import Ran, largest_difference, run_program
+from minitriton.explorer.execution import Ran, largest_difference, run_program, traced_run
+from minitriton.explorer.failures import answered
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
@@ -34,7 +36,9 @@ from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.start_page import catalogue, remember, require_program
+from minitriton.explorer.timeline import Data, timeline
 from minitriton.explorer.triton_reference import triton_recording
+from minitriton.explorer.values import values_of
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
     Answer,
@@ -46,12 +50,15 @@ from minitriton.explorer.wire import (
     InputJson,
     InputsJson,
     InspectionJson,
+    KeptJson,
     LessonsJson,
     PatternJson,
     Question,
     RunJson,
     SassJson,
     StartJson,
+    TimelineJson,
+    ValuesJson,
     VerdictsJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
@@ -184,28 +191,54 @@ def _ran(session: ExplorerSession, asked: CompileRequest) -> Ran:
     return opened.ran
 
 
+def values(session: ExplorerSession, given: Question) -> ValuesJson:
+    """What a value of a step's state holds: of a `program`, in its `run`, of more than two axes at an `index` of the first ones."""
+    opened = session.opened(asked_of(given), kept=True)
+    kept = opened.recording.steps[_step(opened, given)].after.kept
+    if kept is None:
+        raise MinitritonError("values are seen in TTIR and TTGIR")
+    match given:
+        case {"name": str(name), "program": int(program), "run": int(run), "index": list(index)}:
+            return values_of(
+                kept, name, opened.program.launch(), program, run, tuple(at for at in index if isinstance(at, int))
+            )
+        case _:
+            raise MinitritonError("a value has a name, a program, a run and an index")
+
+
+def time_of_warps(session: ExplorerSession, given: Question) -> TimelineJson:
+    """The timeline of the warps of the first CTA, its data in L2 or, with `data` "memory", beyond."""
+    opened = session.opened(asked_of(given))
+    if opened.traced is None:
+        opened.traced = traced_run(opened.program, opened.recording)
+    return _timeline(opened.traced, opened.recording, opened.files, "memory" if given.get("data") == "memory" else "l2")
+
+
+def _timeline(report: Report, recording: Recording, files: dict[str, int], data: Data) -> TimelineJson:
+    lines = recording.stage("ptx").lines
+    located = {one.number: (files.get(one.source[0], -1), one.source[1]) for one in lines if one.source}
+    return timeline(report, int(recording.arch), located, data)
+
+
 def sass(session: ExplorerSession, given: Question) -> SassJson:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = session.opened(asked_of(given))
-    cubin = _cubin(opened)
-    taken = resources(
-        cubin, opened.recording.kernel, opened.program.target, opened.program.options, opened.recording.shared
-    )
-    numbers = dict(vars(taken))
+    if opened.cubin is None:
+        opened.cubin = _assembled(opened.recording, opened.program)
+    return _machine_code(opened.recording, opened.program, opened.cubin, opened.files)
+
+
+def _machine_code(recording: Recording, program: RequestedProgram, cubin: bytes, files: dict[str, int]) -> SassJson:
+    numbers = dict(vars(resources(cubin, recording.kernel, program.target, program.options, recording.shared)))
     try:
-        state = state_payload(
-            sass_state(cubin, LLVMLocations(opened.recording.stage("llir").raw or "").callers), opened.files
-        )
+        state = state_payload(sass_state(cubin, LLVMLocations(recording.stage("llir").raw or "").callers), files)
     except MinitritonError as error:
         return {"resources": numbers, "state": None, "why": str(error)}
     return {"resources": numbers, "state": state}
 
 
-def _cubin(opened: RecordedCompile) -> bytes:
-    if opened.cubin is None:
-        state = opened.recording.stage(opened.recording.assembly)
-        opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
-    return opened.cubin
+def _assembled(recording: Recording, program: RequestedProgram) -> bytes:
+    return assembled(recording.stage(recording.assembly).raw or "", program.target, program.options)
 
 
 def check(session: ExplorerSession, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsJson:
@@ -261,7 +294,14 @@ def triton(session: ExplorerSession, given: Question) -> CompileJson:
 def by_triton(program: RequestedProgram) -> CompileJson:
     """What Triton makes of an opened program."""
     recording = triton_recording(program)
-    return {**payload(recording), "label": recording.pipeline}
+    files = {path: at for at, path in enumerate(sorted(recording.sources))}
+    kept: KeptJson = {
+        "inspect": {}, "types": [], "layouts": [], "patterns": {},
+        "run": answered(lambda: run_program(program, recording).plain(files)),
+        "sass": answered(lambda: _machine_code(recording, program, _assembled(recording, program), files)),
+        "timelines": {"l2": answered(lambda: _timeline(traced_run(program, recording), recording, files, "l2"))},
+    }  # fmt: skip
+    return {**payload(recording), "label": recording.pipeline, "kept": kept}
 
 
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
@@ -314,7 +354,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "inputs": inputs,
+    "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 
 

@@ -63,7 +63,9 @@ def main() -> None:
     target = backends.GPUTarget(*given["target"])
     kernel = triton.compile(_source(given), target=target, options=given["options"])
     stages = {name: text for name, text in kernel.asm.items() if isinstance(text, str)}
-    Path(given["out"]).write_text(json.dumps({"version": triton.__version__, "stages": stages}), "utf-8")
+    Path(given["out"]).write_text(
+        json.dumps({"version": triton.__version__, "stages": stages, "shared": kernel.metadata.shared}), "utf-8"
+    )
 
 
 if __name__ == "__main__":

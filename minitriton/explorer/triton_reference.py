@@ -66,7 +66,7 @@ def triton_recording(program: RequestedProgram) -> Recording:
         program.source.entry, program.target.arch, f"Triton {found['version']}", assembly=assembly
     )  # fmt: skip
     recording.steps = _steps(done.stderr, found["stages"], assembly)
-    recording.sources = sources_of(recording)
+    recording.sources, recording.shared = sources_of(recording), found["shared"]
     return recording
 
 

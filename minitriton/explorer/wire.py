@@ -273,6 +273,50 @@ class BuffersJson(TypedDict):
     buffers: list[BufferJson]
 
 
+class ValuesJson(TypedDict):
+    """What a tensor holds: its slice at `index` of the first axes, `rows` of `data`. `array`: what pointers are into; `strange`: how many are not finite."""
+
+    name: str
+    type: str
+    array: str
+    shape: list[int]
+    index: list[int]
+    run: int
+    runs: int
+    programs: int
+    rows: int
+    data: list[float | str]
+    least: float
+    most: float
+    mean: float
+    strange: int
+
+
+class FlightJson(TypedDict):
+    """A group of copies, loads, stores or dots: in flight from one cycle to another. `amount`: bytes, of dots instructions."""
+
+    kind: str
+    start: int
+    end: int
+    amount: int
+    line: int
+
+
+class TimelineJson(TypedDict):
+    """The warps of one CTA by a model of time: segments `[from, to, kind, line]` of each, `lines` as `[line of PTX, file, line]`.
+    `shares`: of a warp's time, by kind; `busy`: of the time, that the units work; `waits`: `[kind, file, line, cycles a warp]`."""
+
+    cycles: int
+    data: str
+    warps: list[list[list[int | str]]]
+    flights: list[FlightJson]
+    lines: list[list[int]]
+    shares: dict[str, float]
+    busy: dict[str, float]
+    waits: list[list[int | str]]
+    is_partial: bool
+
+
 class RunOfAccessJson(TypedDict):
     """One run of a load or store."""
 
@@ -321,9 +365,10 @@ class KeptJson(TypedDict):
     layouts: list[LayoutJson]
     run: RunJson | Failure
     sass: SassJson | Failure
-    check: VerdictsJson | Failure
-    buffers: BuffersJson | Failure
+    check: NotRequired[VerdictsJson | Failure]
+    buffers: NotRequired[BuffersJson | Failure]
     patterns: dict[str, PatternJson | Failure]
+    timelines: dict[str, TimelineJson | Failure]
     triton: NotRequired[str]
 
 
@@ -374,5 +419,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson
+    | InputsJson | TimelineJson | ValuesJson
 )  # fmt: skip

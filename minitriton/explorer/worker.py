@@ -19,10 +19,10 @@ import threading
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from minitriton.errors import BrokenContract, MinitritonError
-from minitriton.explorer.wire import Failure, Problem, Question
+from minitriton.errors import MinitritonError
+from minitriton.explorer.failures import error_bytes, most_memory
+from minitriton.explorer.wire import Question
 from minitriton.host import interrupts
-from minitriton.host.source_text import text_at
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
@@ -34,15 +34,14 @@ _COLLECT_AFTER = 200_000
 recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
 
 
+def collect_seldom() -> None:
+    """Of this process: what is imported is no garbage, and what compiles make seldom is."""
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+
+
 _NICE = 10
 """By how much one that yields does: it gets a tenth of a processor that another wants."""
-_LEAST_MEMORY = 8 << 30
-
-
-def most_memory() -> int:
-    """Bytes of address space that a process may have: half of the machine's memory, at least 8 GiB. (LLVM, NumPy and the forked
-    libraries take 3 GiB of address space before a kernel is compiled.)"""
-    return max(_LEAST_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 
 
 class Asking:
@@ -157,46 +156,6 @@ class Worker:
         self._process = self._pipe = None
 
 
-def error_bytes(error: BaseException) -> bytes:
-    """An error as an answer."""
-    return json.dumps(as_error(error)).encode()
-
-
-def as_error(error: BaseException) -> Failure:
-    """An error as plain values: what a page shows, and where."""
-    if isinstance(error, MinitritonError):
-        inner = _innermost(error)
-        location = inner.location
-        said: Problem = {
-            "message": error.message, "help": error.help, "text": str(error), "source_line": inner.source_line,
-            "file": location.file if location else None, "line": location.line if location else None, "column": location.column if location else None,
-            "source": text_at(location.file) if location else None,
-        }  # fmt: skip
-        if isinstance(error, BrokenContract):
-            said["contract"] = True
-    elif isinstance(error, MemoryError):
-        return as_error(
-            MinitritonError(
-                f"out of memory: a process of the explorer may have {most_memory() >> 30} GiB",
-                help="take smaller tiles or arrays",
-            )
-        )
-    else:
-        said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
-    return {"error": said}
-
-
-def _innermost(error: MinitritonError) -> MinitritonError:
-    """Of an error in a function that the kernel calls the one at the line that is wrong, where that is in the same file."""
-    cause = error.__cause__ or error.__context__
-    while isinstance(cause, MinitritonError) and cause.location is not None and error.location is not None:
-        if cause.location.file != error.location.file:
-            break
-        error = cause
-        cause = error.__cause__ or error.__context__
-    return error
-
-
 @functools.cache
 def _context() -> SpawnContext | ForkServerContext:
     """How processes are started: where it can be, by forks of one that has imported everything."""
@@ -248,8 +207,7 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     if scratch is not None:
         program.write_edited_kernels_to(scratch)
     session = ExplorerSession(keeps=keeps)
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
+    collect_seldom()
     threading.Thread(target=_end_with_the_server, args=(scratch,), daemon=True).start()
     while True:
         while not pipe.poll() and session.ahead():

@@ -107,6 +107,8 @@ class Launch:
     """Bytes of global memory that each program needs in addition to its arguments, known from there on too."""
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
+    traced: bool = False
+    """Whether its report is to say what each warp of the first CTA executed. (For PTX only.)"""
     reach: bool = False
     """Whether the emulator's report is to say what of global memory each CTA reaches."""
     tolerance: float = 0.0
@@ -269,6 +271,7 @@ class Launch:
                 names=names,
                 scratch=SCRATCH,
                 reach=self.reach,
+                **({"traced": True} if self.traced else {}),
                 fences_by_author=self.fences_by_author,
             )
             if UNDEFINED_LANES in ptx:

@@ -57,7 +57,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         options.describe_tiles and options.num_stages > 1 and not options.num_warps % 4 and options.num_ctas == 1
     )
     return [
-        *_on_hopper(target, *(["minitriton-describe-tiles"] if described else [])),
+        *_on_hopper(target, *([f"minitriton-describe-tiles{{num-warps={options.num_warps}}}"] if described else [])),
         convert,
         *limit,
         "minitriton-longest-programs-first",

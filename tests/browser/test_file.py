@@ -135,6 +135,26 @@ def test_tritons_passes_stand_beside_ours(page: Page) -> None:
     shoot(page, "file-triton")
 
 
+POINT = """const canvas = document.querySelector("#timeline canvas"), box = canvas.getBoundingClientRect();
+    const at = (kind, x) => canvas.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: box.x + x, clientY: box.y + 6 }));
+    at("mousemove", arguments[0]); if (arguments[1]) for (const kind of ["mousedown", "mouseup", "click"]) at(kind, arguments[0]);
+    return document.querySelector("#timeline output").textContent"""
+
+
+def test_the_timeline_says_what_each_warp_waits_for_and_a_click_goes_to_the_line(page: Page) -> None:
+    page.press("7")
+    wait_for(lambda: page.all("#timeline canvas"))
+    assert "waits for a load" in page.text("#time-legend")
+    found = {page.browser.execute_script(POINT, x, False) for x in range(100, 700, 10)}
+    assert any("waits for a load" in text and "softmax.py:" in text for text in found), found
+    page.browser.execute_script(POINT, 300, True)
+    assert "line=" in wait_for(lambda: "line=" in page.browser.current_url and page.browser.current_url)
+    l2 = page.text("#timeline h5")
+    next(one for one in page.all("#time-data button") if one.text == "memory").click()
+    wait_for(lambda: page.text("#timeline h5") != l2)
+    page.one("#timeline canvas").send_keys("+")
+
+
 def test_what_compiles_anew_says_how(page: Page) -> None:
     page.press("5")
     assert "minitriton explore" in wait_for(lambda: page.text("#panel-whatif"))

@@ -29,8 +29,9 @@ pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import most_memory
 from minitriton.explorer.server import DEFAULT_PORT, bound_socket
-from minitriton.explorer.worker import Asking, Worker, most_memory
+from minitriton.explorer.worker import Asking, Worker
 
 KERNEL = "log_sum_exp"
 

@@ -10,9 +10,9 @@ import pytest
 
 from minitriton.errors import BrokenContract, MinitritonError, PipelineError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.failures import as_error
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.wire import Json
-from minitriton.explorer.worker import as_error
 
 SOFTMAX = CompileRequest(
     "minitriton_kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",

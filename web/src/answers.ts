@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
+import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -24,6 +24,9 @@ export interface Answers {
   check(compile: Compile): Promise<Verdicts>;
   buffers(compile: Compile): Promise<Buffers>;
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
+  /** Of the warps of the first CTA; its data is in L2 or beyond. */
+  timeline(compile: Compile, data: string): Promise<Timeline>;
+  values(compile: Compile, step: number, asked: ValuesAsked): Promise<Values>;
   triton(compile: Compile): Promise<Compile>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn>;
   lessons(): Promise<Lessons>;
@@ -168,6 +171,8 @@ export class Server implements Answers {
   buffers = (compile: Compile): Promise<Buffers> => this.once(compile, "buffers", {});
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
+  timeline = (compile: Compile, data: string): Promise<Timeline> => (compile.kept ? kept(compile, (of) => of.timelines?.[data]) : this.once(compile, "timeline", { data }));
+  values = (compile: Compile, step: number, asked: ValuesAsked): Promise<Values> => this.once(compile, "values", { step, ...asked });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
@@ -176,6 +181,8 @@ export class Server implements Answers {
   exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
+    // What Triton compiled comes with what is known of it.
+    if (compile.kept && !compile.asked) return kept(compile, (of) => of[name as "run"] as unknown as (T & object) | undefined) as Promise<T>;
     const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
     this.known.set(compile, answers);
     const key = `${name} ${JSON.stringify(given)}`;
@@ -257,6 +264,10 @@ export class File implements Answers {
   check = (compile: Compile): Promise<Verdicts> => kept(compile, (of) => of.check);
   buffers = (compile: Compile): Promise<Buffers> => kept(compile, (of) => of.buffers);
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => kept(compile, (of) => of.patterns?.[`${step}:${op}`]);
+
+  timeline = (compile: Compile, data: string): Promise<Timeline> => kept(compile, (of) => of.timelines?.[data]);
+
+  values = (): Promise<Values> => refused(NEEDS_SERVER);
 
   private async inflatedLessons(): Promise<KeptLessons> {
     if (!this.deflatedLessons) return refused("this file was written without the tour");

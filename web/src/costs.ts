@@ -104,7 +104,7 @@ export class CostsTab {
   }
 }
 
-const NUMBERS: [key: Exclude<keyof Counts, "mix" | "findings" | "sectors_per_request">, text: string][] = [
+export const NUMBERS: [key: Exclude<keyof Counts, "mix" | "findings" | "sectors_per_request">, text: string][] = [
   ["instructions", "instructions of warps"],
   ["requests", "requests to global memory"],
   ["sectors", "sectors of 32 bytes"],
@@ -116,7 +116,7 @@ const NUMBERS: [key: Exclude<keyof Counts, "mix" | "findings" | "sectors_per_req
   ["barriers", "barriers"],
 ];
 
-function difference(now: number, then: number): string {
+export function difference(now: number, then: number): string {
   if (now === then) return "=";
   return `${now > then ? "+" : "−"}${Math.abs(now - then)}${then ? ` (${Math.round((100 * (now - then)) / then)} %)` : ""}`;
 }
@@ -146,9 +146,9 @@ function heat(counts: Counts, most: number): Heat {
   return { text: parts.join(" "), part: (counts.instructions ?? 0) / most, title: all.filter(Boolean).join("\n") };
 }
 
-type Wrong = { problem: string };
+export type Wrong = { problem: string };
 
-async function settle<T>(promise: Promise<T>): Promise<T | Wrong> {
+export async function settle<T>(promise: Promise<T>): Promise<T | Wrong> {
   try {
     return await promise;
   } catch (error) {

@@ -1,6 +1,7 @@
 // The page: passes at the side, two states beside the source, what is known of what is chosen below.
 import { AccessTab } from "./access";
 import { File, inflated, Server, Trouble, type Answers } from "./answers";
+import { CompareTab } from "./compare";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
@@ -15,6 +16,8 @@ import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { chooseKernel } from "./start";
+import { TimeTab } from "./timeline";
+import { ValuesTab } from "./values";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
@@ -40,7 +43,7 @@ async function start(): Promise<void> {
     }
   }
   if (!compiles.length && linked) compiles.push(await answers.compileLink(linked));
-  for (const one of compiles) one.label ??= `${one.kernel}, ${archName(one.arch)}`;
+  nameCompiles(compiles);
   const session = new Session(answers, compiles, begun.length === 0 && answers.live);
   let firstTrouble: unknown;
   if (linked && answers.live && begun.length) {
@@ -74,7 +77,7 @@ function showWaiting(server: Server): void {
   element("cancel").addEventListener("click", () => server.cancel());
 }
 
-const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", exercise: "checking the answer" };
+const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer" };
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
@@ -90,6 +93,12 @@ function build(session: Session): void {
     legend();
   });
   const learn = new LearnTab(session, Inspector.panel("learn"), whatIf, (line) => sides.reveal(line));
+  const time = new TimeTab(session, Inspector.panel("time"));
+  const values = new ValuesTab(session, Inspector.panel("values"));
+  const comparison = new CompareTab(session, Inspector.panel("compare"), async () => {
+    await tritons(session);
+    session.choose({});
+  });
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,
@@ -108,6 +117,9 @@ function build(session: Session): void {
       },
       { name: "whatif", title: "What if", show: () => whatIf.show() },
       { name: "learn", title: "Learn", show: () => learn.show() },
+      { name: "time", title: "Time", show: () => time.show() },
+      { name: "values", title: "Values", show: () => values.show() },
+      { name: "compare", title: "Compare", show: () => comparison.show() },
     ],
     trouble,
   );
@@ -204,7 +216,7 @@ function build(session: Session): void {
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
       ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
-      ...Object.fromEntries([..."123456"].map((key, at) => [key, () => inspector.select(at)])),
+      ...Object.fromEntries([..."123456789"].map((key, at) => [key, () => inspector.select(at)])),
     };
     const action = actions[event.key];
     if (!action) return;
@@ -214,6 +226,7 @@ function build(session: Session): void {
   element("help-button").addEventListener("click", showHelp);
 
   Object.assign(session.view, session.aroundStep(session.view.compile, session.view.step));
+  if (session.compiles.length > 1) session.view.tab = "compare";
   const change: Change = session.readHash();
   Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
@@ -254,6 +267,29 @@ async function learnFacts(session: Session): Promise<void> {
   }
 }
 
+/** What Triton makes of the program that is shown, as one of the compiles: its number. */
+async function tritons(session: Session): Promise<number> {
+  const made = await session.answers.triton(session.compile);
+  made.label ??= "Triton 3.6.0";
+  const at = session.compiles.indexOf(made);
+  return at < 0 ? session.add(made) : at;
+}
+
+/** A name for each compile that the others do not have: its kernel and target, or what it was asked for and the first was not. */
+function nameCompiles(compiles: readonly Compile[]): void {
+  const first = compiles[0]?.asked;
+  for (const one of compiles) {
+    const { asked } = one;
+    const isAlike = one !== compiles[0] && first !== undefined && asked?.source === first.source;
+    const changed = !isAlike || !asked ? [] : [
+      ...(one.arch !== compiles[0]!.arch ? [archName(one.arch)] : []), ...(asked.options ?? []).filter((text) => !first.options?.includes(text)),
+      ...(asked.edits ?? []).filter((edit) => !first.edits?.some((other) => other.join() === edit.join())).map((edit) => edit.join(" ")),
+      ...(asked.pipeline && asked.pipeline !== first.pipeline ? ["another pipeline"] : []), ...(asked.signature !== first.signature ? ["another signature"] : []),
+    ];
+    one.label ??= changed.length ? `${one.kernel} with ${changed.join(", ")}` : `${one.kernel}, ${archName(one.arch)}`;
+  }
+}
+
 /** States that cost something to make: machine code, and what Triton makes of the same kernel. */
 function extraStates(session: Session): { text: string; value: string; load: () => Promise<Shown> }[] {
   const sass = async (): Promise<Shown> => {
@@ -271,11 +307,9 @@ function extraStates(session: Session): { text: string; value: string; load: () 
     const compile = session.compile;
     const level = session.stateOf(session.view.right).level;
     sayTrouble("Triton compiles…", false);
-    const made = await session.answers.triton(compile);
+    const at = await tritons(session);
+    const made = session.compiles[at]!;
     sayTrouble("");
-    made.label ??= "Triton 3.6.0";
-    let at = session.compiles.indexOf(made);
-    if (at < 0) at = session.add(made);
     const name = compile.steps[session.view.step]?.name;
     const step = made.steps.findIndex((one) => one.name === name);
     const last = made.states.map((one) => one.level).lastIndexOf(level);

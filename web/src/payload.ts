@@ -131,6 +131,7 @@ export interface Kept {
   check?: Verdicts | Failure;
   buffers?: Buffers | Failure;
   patterns?: Record<string, Pattern>;
+  timelines?: Record<string, Timeline | Failure>;
   /** What Triton makes of the program, a compile or a failure, deflated. */
   triton?: string;
 }
@@ -268,6 +269,47 @@ export interface Resources {
   blocks: number;
   warps: number;
   occupancy: number;
+}
+
+/** What a tensor holds: minitriton/explorer/values.py. */
+export interface Values {
+  name: string;
+  type: string;
+  array: string;
+  shape: number[];
+  index: number[];
+  run: number;
+  runs: number;
+  programs: number;
+  rows: number;
+  data: (number | string)[];
+  least: number;
+  most: number;
+  mean: number;
+  strange: number;
+}
+
+/** Which value, of which program, in which of its runs, at which index of the first axes. */
+export interface ValuesAsked {
+  name: string;
+  program: number;
+  run: number;
+  index: number[];
+}
+
+export type WarpKind = "issue" | "copies" | "dots" | "barrier" | "loads" | "shared" | "other";
+
+/** The warps of one CTA by a model of time: minitriton/explorer/timeline.py. */
+export interface Timeline {
+  cycles: number;
+  data: string;
+  warps: [start: number, end: number, kind: WarpKind, line: number][][];
+  flights: { kind: "copies" | "stores" | "loads" | "dots"; start: number; end: number; amount: number; line: number }[];
+  lines: [ptx: number, file: number, line: number][];
+  shares: Partial<Record<WarpKind, number>>;
+  busy: { tensor?: number; pipe?: number };
+  waits: [kind: WarpKind, file: number, line: number, cycles: number][];
+  is_partial: boolean;
 }
 
 export interface Sass {

@@ -117,8 +117,20 @@ class Limit(NamedTuple):
     dim: int
 
 
-def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> Limit | None:
-    """What limits `claim` of `value` along `dim`, inputs in `seen` left out; None where the limit is the op's own.
+Lifted = dict[tuple[SSAValue, int, AxisInfo], AxisInfo]
+"""The fact of a value with another one of its input `int`: the same for every claim and axis."""
+
+
+def limit_of(
+    analysis: ExplainedAnalysis,
+    value: SSAValue,
+    claim: Claim,
+    dim: int,
+    seen: set[SSAValue],
+    lifted: Lifted | None = None,
+) -> Limit | None:
+    """What limits `claim` of `value` along `dim`, inputs in `seen` left out; None where the limit is the op's own. `lifted` is kept
+    between calls about the same facts.
 
     A mask `offsets < n` changes after one element (constancy 1) because of what divides `n`: the claim is another one there.
     """
@@ -135,9 +147,12 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
     if rule is None:
         return None
     facts = [analysis.get(source) for source in inputs]
+    known: Lifted = {} if lifted is None else lifted
 
     def would_lift(index: int, wish: AxisInfo) -> bool:
-        return getattr(rule(op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
+        if (value, index, wish) not in known:
+            known[value, index, wish] = rule(op, [*facts[:index], wish, *facts[index + 1 :]])
+        return getattr(known[value, index, wish], claim)[dim] > found
 
     limiting = [
         index
@@ -148,12 +163,12 @@ def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: in
         return None
     chosen = next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0])
     fact, shape = facts[chosen], axis_lengths(inputs[chosen].type)
-    lifted: dict[Claim, AxisInfo] = {
+    most: dict[Claim, AxisInfo] = {
         "contiguity": fact._replace(contiguity=shape),
         "divisibility": fact._replace(divisibility=(MAX_DIVISOR,) * fact.rank),
         "constancy": fact._replace(constancy=shape),
     }
-    lifting: list[Claim] = [one for one in (claim, *CLAIMS) if would_lift(chosen, lifted[one])]
+    lifting: list[Claim] = [one for one in (claim, *CLAIMS) if would_lift(chosen, most[one])]
     return Limit(chosen, lifting[0] if lifting else claim, _dim_in_operand(value, dim, fact.rank))
 
 

@@ -66,6 +66,9 @@ def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, v
         data[np.searchsorted(lanes, chosen), :amount] = x.memory.bytes[offset[chosen][:, None] + np.arange(amount)]
     if x.check:
         measure_banks(x, site, offsets[lanes], size, lanes)
+    if x.trace is not None:
+        x.trace.note(x.program.kernel.instructions[site], lanes[valid[lanes] > 0], bytes=size)
+        x.trace.note(x.program.kernel.instructions[site], lanes[valid[lanes] == 0])
     state = _state(x)
     state.pending.append(ExecutedCopy(site, lanes, offsets[lanes], data, state.committed[lanes], sources))
     shared = x.shared

@@ -156,6 +156,10 @@ def deliver_later(
             shared.range_written(low, high, warp, lane, stamp)
 
     publish(x, barrier, thread)
+    if x.trace is not None:
+        x.trace.note(
+            x.program.kernel.instructions[site], [thread], bytes=size, barrier=barrier_offset, phase=barrier.number
+        )
     barrier.incoming.append(Arriving(site, thread, deliver))
     barrier.transactions -= size
     barrier.settle(x)
@@ -206,6 +210,8 @@ def _outgoing(x: Machine) -> OutgoingCopies:
 def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int, offset: np.ndarray, item: int) -> None:
     """Marks shared bytes as being read, and elements of global memory as being written, until the thread waits for the group of this copy."""
     shared = x.shared
+    if x.trace is not None:
+        x.trace.note(x.program.kernel.instructions[site], [thread], bytes=size)
     if not shared.shadowed:
         return
     state = _outgoing(x)

@@ -37,6 +37,8 @@ class Mbarrier:
     known: np.ndarray
     transactions: int = 0
     phase: int = 0
+    number: int = 0
+    """A number of the current phase that no other phase has, of another mbarrier in the same bytes neither."""
     published: np.ndarray | None = None
     """What the warps that arrived in the phases over by now knew."""
     incoming: list[Arriving] = field(default_factory=list[Arriving])
@@ -51,6 +53,7 @@ class Mbarrier:
         """Ends the phase if nothing is missing."""
         if self.pending == 0 and self.transactions == 0:
             self.phase ^= 1
+            self.number += 1
             self.pending = self.count
             self.published = self.known.copy()
             self.landed += self.incoming
@@ -72,6 +75,12 @@ class Mbarrier:
 
 class Mbarriers(dict[int, Mbarrier]):
     """Those of a batch, by their byte offset in its shared memory."""
+
+    initialised: int = 0
+
+
+_PHASES = 1 << 20
+"""Numbers of phases that each has."""
 
 
 def _table(x: Machine) -> Mbarriers:
@@ -122,6 +131,8 @@ def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) 
     for thread, offset in thread_offsets(x, site, address, mask):
         number = int(counts[thread])
         made = _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
+        made.number = _table(x).initialised * _PHASES
+        _table(x).initialised += 1
         if x.shared.shadowed:
             warp, lane = x.warp[[thread]], x.lane[[thread]]
             if x.shared.written_by(np.array([offset]), 8, warp, lane, np.zeros(1, np.bool_)).any():
@@ -165,6 +176,8 @@ def arrive(x: Machine, site: int, address: Lanes, count: Lanes, expected: Lanes,
             continue
         token[thread] = barrier.phase
         publish(x, barrier, thread)
+        if x.trace is not None:
+            x.trace.note(x.program.kernel.instructions[site], [thread], barrier=offset, phase=barrier.number)
         barrier.transactions += int(bytes_[thread])
         if counts[thread] > barrier.pending:
             text = f"arrives {int(counts[thread])} times at an mbarrier whose phase lacks {barrier.pending} of {barrier.count} arrivals"
@@ -192,6 +205,9 @@ def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
                 x.lacks[block.index] = functools.partial(barrier.lacks, offset % x.shared.stride)
                 continue
             passed[thread] = True
+            if x.trace is not None and barrier is not None:
+                over = barrier.number - 1 if barrier.number % _PHASES else -1
+                x.trace.note(x.program.kernel.instructions[site], [thread], barrier=offset, phase=over)
             if barrier is not None:
                 for copy in barrier.landed:
                     copy.deliver()
