@@ -1,8 +1,8 @@
 """The explorer within a notebook, with everything in it that needs no server.
 
-    from minitriton.explorer.embedded import explore
+from minitriton.explorer.embedded import explore
 
-    explore("running_sums")
+explore("running_sums")
 """
 
 from __future__ import annotations
