@@ -32,7 +32,6 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.assumptions import Promise, promises
 from minitriton.analysis.axis_info import rules_arith as rules_arith
-from minitriton.analysis.axis_info import rules_choice as rules_choice
 from minitriton.analysis.axis_info import rules_shape as rules_shape
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
 from minitriton.analysis.axis_info.lattice import HINTS, RULES, AxisInfo, join, unknown, with_hints
