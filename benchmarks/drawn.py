@@ -27,6 +27,8 @@ from requirements_here import need_gpu
 from speed_draws import FAMILIES, drawn
 from speed_families import Runner, compile_all
 
+from minitriton.codegen.assemblers import ASSEMBLERS
+
 BATCH = 64
 """Launches that are compiled before they are timed."""
 BOUNDS = (1.0, 0.97, 0.95, 0.9)
@@ -45,9 +47,9 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def measure(todo: list[Key], out: Path, end: float, rounds: int) -> None:
+def measure(todo: list[Key], out: Path, end: float, rounds: int, assembler: str) -> None:
     """Compiles and times batch after batch until `end`, appending a line for each launch."""
-    runner = Runner(rounds)
+    runner = Runner(rounds, assembler)
     try:
         for start in range(0, len(todo), BATCH):
             if time.monotonic() > end:
@@ -55,7 +57,7 @@ def measure(todo: list[Key], out: Path, end: float, rounds: int) -> None:
             batch = todo[start : start + BATCH]
             with tempfile.TemporaryDirectory() as folder:
                 os.environ["TRITON_CACHE_DIR"] = folder
-                compile_all([drawn(*key) for key in batch])
+                compile_all([drawn(*key) for key in batch], assembler)
                 runner.close()  # a process has the cache of the time it began
                 for name, number, seed in batch:
                     if time.monotonic() > end:
@@ -89,6 +91,15 @@ def report(rows: list[dict[str, Any]], worst: int) -> None:
             f"{row['ratio']:6.3f} {row['minitriton']:9.1f} µs  {row['minitriton resources']:>14} {row['triton resources']:>14}  "
             f"{row['family']} {row['number']}: {row['launch']}"
         )
+    for assembler in ASSEMBLERS:
+        both = [row for row in timed if assembler in row]
+        if both:
+            print(f"\n{assembler} next to the usual assembler, and next to Triton")
+            for name in (*FAMILIES, ""):
+                some = [row for row in both if name in ("", row["family"])]
+                if some:
+                    print(_figures(name or "all", [row["minitriton"] / row[assembler] for row in some]))
+                    print(_figures("", [row["triton"] / row[assembler] for row in some]))
     apart = [row for row in timed if row["apart"] > 0.02]
     failed = [row for row in rows if "failed" in row]
     for what, some in (("results apart", apart), ("failed", failed)):
@@ -105,6 +116,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begins no launch after these")
     parser.add_argument("--rounds", type=int, default=4, help="of timing a launch (default: %(default)s)")
+    parser.add_argument("--assembler", default="", choices=ASSEMBLERS, help="minitriton with this one too")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--worst", type=int, default=20)
     parser.add_argument("--list", action="store_true", help="prints what would be drawn")
@@ -119,7 +131,7 @@ def main() -> int:
         need_gpu()
         done = {(row["family"], row["number"], row["seed"]) for row in rows_of(arguments.out)}
         todo = [key for key in wanted if key not in done]
-        measure(todo, arguments.out, time.monotonic() + arguments.seconds, arguments.rounds)
+        measure(todo, arguments.out, time.monotonic() + arguments.seconds, arguments.rounds, arguments.assembler)
     report(rows_of(arguments.out), arguments.worst)
     return 0
 

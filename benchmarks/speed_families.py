@@ -13,6 +13,7 @@ Launches are run by a process of their own: one that fails, crashes or hangs is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -38,15 +40,38 @@ LIMIT = 90
 """Seconds after which a launch counts as hanging."""
 
 
-def compile_ahead(launch: Launch) -> str | None:
-    """Compiles it with both compilers into their caches; what went wrong, if something did."""
+def contestants(assembler: str = "") -> dict[str, tuple[str, str]]:
+    """Compiler and assembler of each: minitriton with another one too, if it is named."""
+    found = {compiler: (compiler, "") for compiler in COMPILERS}
+    return found | ({assembler: ("minitriton", assembler)} if assembler else {})
+
+
+@contextlib.contextmanager
+def assembling_by(assembler: str) -> Iterator[None]:
+    """What minitriton compiles meanwhile is assembled by `assembler`, if one is named."""
+    from minitriton import knobs
+
+    before = knobs.nvidia.assembler
+    if assembler:
+        knobs.nvidia.assembler = assembler
+    try:
+        yield
+    finally:
+        if assembler:
+            knobs.nvidia.assembler = before
+
+
+def compile_ahead(launch: Launch, assembler: str = "") -> str | None:
+    """Compiles it into the caches of the compilers; what went wrong, if something did."""
     import torch
 
     arguments = [getattr(torch, TORCH_NAMES[a.dtype]) if isinstance(a, Array) else a for a in launch.arguments]
+    compiler = ""
     try:
-        for compiler in COMPILERS:
+        for compiler, other in contestants(assembler).values():
             kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
-            kernel.warmup(*arguments, grid=launch.grid, num_warps=launch.num_warps, **launch.constexprs)
+            with assembling_by(other):
+                kernel.warmup(*arguments, grid=launch.grid, num_warps=launch.num_warps, **launch.constexprs)
     except Exception as error:
         return f"{compiler}: {type(error).__name__}: {error}"[:300]
     return None
@@ -67,8 +92,8 @@ def make(array: Array, torch: Any) -> Any:
     return found
 
 
-def measure(launch: Launch, rounds: int) -> dict[str, Any]:
-    """Microseconds of each compiler, the ratio, registers, spilled registers and bytes of shared memory of each, and whether results have
+def measure(launch: Launch, rounds: int, assembler: str = "") -> dict[str, Any]:
+    """Microseconds of each contestant, the ratio, registers, spilled registers and bytes of shared memory of each, and whether results have
     the same bits (or how far they are apart)."""
     import torch
     from triton.testing import do_bench
@@ -78,26 +103,27 @@ def measure(launch: Launch, rounds: int) -> dict[str, Any]:
     runs: dict[str, Any] = {}
     taken: dict[str, str] = {}
     results: dict[str, list[Any]] = {}
-    for compiler in COMPILERS:
+    for name, (compiler, other) in contestants(assembler).items():
         kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
         own = [
             a.clone() if isinstance(given, Array) and given.fill in ("result", "zeros") else a
             for a, given in zip(inputs, launch.arguments, strict=True)
         ]
 
-        def run(kernel: Any = kernel, own: list[Any] = own) -> Any:
-            return kernel[launch.grid](*own, num_warps=launch.num_warps, **launch.constexprs)
+        def run(kernel: Any = kernel, own: list[Any] = own, other: str = other) -> Any:
+            with assembling_by(other):
+                return kernel[launch.grid](*own, num_warps=launch.num_warps, **launch.constexprs)
 
-        taken[f"{compiler} resources"] = resources(run())
+        taken[f"{name} resources"] = resources(run())
         torch.cuda.synchronize()
-        runs[compiler] = run
-        results[compiler] = [
+        runs[name] = run
+        results[name] = [
             a.clone() for a, given in zip(own, launch.arguments, strict=True) if a is not given and _is_result(given)
         ]
-    times: dict[str, list[float]] = {compiler: [] for compiler in COMPILERS}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds):
-        for compiler in COMPILERS if turn % 2 else reversed(COMPILERS):
-            times[compiler].append(do_bench(runs[compiler], warmup=3, rep=15, return_mode="median") * 1e3)
+        for name in runs if turn % 2 else reversed(runs):
+            times[name].append(do_bench(runs[name], warmup=3, rep=15, return_mode="median") * 1e3)
     return {
         **{compiler: statistics.median(each) for compiler, each in times.items()},
         **taken,
@@ -118,11 +144,11 @@ def _apart(a: Any, b: Any, torch: Any) -> float:
     return max(((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item(), 1e-30)
 
 
-def serve(connection: Any, rounds: int) -> None:
+def serve(connection: Any, rounds: int, assembler: str) -> None:
     """Answers each launch that comes with its row."""
     while (launch := connection.recv()) is not None:
         try:
-            connection.send(measure(launch, rounds))
+            connection.send(measure(launch, rounds, assembler))
         except Exception as error:
             message = str(error).strip().splitlines() or [""]
             failed = {"failed": f"{type(error).__name__}: {message[0]}"[:200]}
@@ -143,8 +169,8 @@ def _gpu_works() -> bool:
 class Runner:
     """A process that runs launches; replaced where it ended, hangs, or has lost the GPU."""
 
-    def __init__(self, rounds: int) -> None:
-        self.rounds = rounds
+    def __init__(self, rounds: int, assembler: str = "") -> None:
+        self.arguments = rounds, assembler
         self.process: Any = None
 
     def row(self, launch: Launch) -> dict[str, Any]:
@@ -152,7 +178,7 @@ class Runner:
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.connection, other = context.Pipe()
-            self.process = context.Process(target=serve, args=(other, self.rounds), daemon=True)
+            self.process = context.Process(target=serve, args=(other, *self.arguments), daemon=True)
             self.process.start()
             other.close()
         found: dict[str, Any]
@@ -225,11 +251,11 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def compile_all(launches: list[Launch]) -> None:
+def compile_all(launches: list[Launch], assembler: str = "") -> None:
     """Fills the caches, and says what does not compile."""
     start = time.perf_counter()
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(compile_ahead, launch): launch for launch in launches}
+        running = {pool.submit(compile_ahead, launch, assembler): launch for launch in launches}
         for done in as_completed(running):
             wrong = done.exception() or done.result()
             if wrong:

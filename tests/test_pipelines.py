@@ -279,11 +279,11 @@ def test_stage_and_origin_are_data_of_the_class() -> None:
     assert {name for name, cls in ours.items() if cls.origin == "required"} == {
         "hold-wgmma-registers", "exchange-between-ctas", "place-shared-memory", "insert-proxy-fences", "insert-barriers",
         "limit-registers", "translate-to-llvm-ir", "optimize-llvm-ir", "emit-ptx",
-        "assemble-ptx",
+        "assemble-ptx", "mark-undefined-lanes",
     }  # fmt: skip
     assert {name for name, cls in ours.items() if cls.stage is None} == {
         "inline", "canonicalize", "cse", "symbol-dce", "sccp", "loop-invariant-code-motion", "triton-licm", "triton-loop-aware-cse",
-        "limit-registers",
+        "limit-registers", "mark-undefined-lanes",
     }  # fmt: skip
     stages = [step.stage for step in without().steps if step.stage]
     assert stages == sorted(stages, key=STAGES.index)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -122,6 +122,23 @@ class NotABox(Exception):
 
 
 @dataclass
+class _Further:
+    """Dimensions along which a tile is a single index, each with its stride and start: `batch * m * k`, and where a mask bounds rows, their stride
+    times the `m` of `batch * m`."""
+
+    dims: dict[
+        tuple[SSAValue, tuple[tuple[tuple[Atom, ...], int], ...]], tuple[Polynomial, dict[tuple[Atom, ...], int]]
+    ] = field(default_factory=dict[Any, Any])
+
+    def add(self, size: SSAValue, stride: Polynomial, product: tuple[Atom, ...], coefficient: int) -> None:
+        """Has `coefficient * product`, counted in `stride`, begin along the dimension of steps of `size * stride`."""
+        left = quotient(product, (size,))
+        assert left is not None
+        _, start = self.dims.setdefault((size, tuple(stride.items())), (times(atom(size), stride), {}))
+        start[left] = start.get(left, 0) + coefficient
+
+
+@dataclass
 class TileAddresses:
     """Boxes of the loads of one function. `arguments`: its scalar parameters, known when it is launched."""
 
@@ -148,7 +165,7 @@ class TileAddresses:
         strides = [form.steps[axis] for axis in outer]
         starts: list[dict[tuple[Atom, ...], int]] = [{} for _ in outer]
         rest: dict[tuple[Atom, ...], int] = {}
-        further: dict[SSAValue, dict[tuple[Atom, ...], int]] = {}
+        further = _Further()
         for product, coefficient in form.start.items():
             if product == bases[0]:
                 continue
@@ -161,22 +178,30 @@ class TileAddresses:
             else:
                 known = [f for f in product if isinstance(f, SSAValue) and f in self.arguments and is_stride(f)]
                 if known:
-                    left = quotient(product, known[:1])
-                    assert left is not None
-                    further.setdefault(known[0], {})[left] = coefficient
+                    further.add(known[0], ONE, product, coefficient)
                 else:
                     rest[product] = coefficient
         sizes = self._sizes(load, len(shape))
-        dims = [Dimension(atom(stride), start, None, None) for stride, start in further.items()]
+        dims: list[Dimension] = []
         for axis, stride, start in [*zip(outer, strides, starts, strict=True), (inner[0], ONE, rest)]:
-            room = sizes.get(axis)
-            size = None if room is None else plus(start, room)
-            if size is not None and not all(f in self.arguments for product in size for f in product):
-                raise NotABox
+            room, size = sizes.get(axis), None
+            if room is not None:
+                for product in [product for product in plus(start, room) if not self._are_arguments(product)]:
+                    known = [f for f in product if isinstance(f, SSAValue) and f in self.arguments]
+                    if product not in start or not known:
+                        raise NotABox
+                    further.add(known[0], stride, product, start.pop(product))
+                size = plus(start, room)
+                if not all(map(self._are_arguments, size)):
+                    raise NotABox
             dims.append(Dimension(stride, start, size, axis))
+        dims = [*(Dimension(stride, start, None, None) for stride, start in further.dims.values()), *dims]
         base = bases[0][0]
         assert isinstance(base, SSAValue)
         return Box(base, tuple(dims), tuple(1 if dim.axis is None else shape[dim.axis] for dim in dims))
+
+    def _are_arguments(self, product: tuple[Atom, ...]) -> bool:
+        return all(factor in self.arguments for factor in product)
 
     # Masks
 

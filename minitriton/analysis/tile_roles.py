@@ -177,6 +177,8 @@ class TileRoles:
     dots: tuple[Dot, ...] = ()
     work: tuple[Work, ...] = ()
     has_atomics: bool = False
+    is_described: bool = False
+    """Whether a launch may describe the operands of dots in loops (`minitriton-describe-tiles`)."""
 
     @property
     def free(self) -> tuple[str, ...]:

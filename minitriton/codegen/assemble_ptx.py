@@ -3,7 +3,7 @@
 In: PTX text whose comment `// demand: ...` says what the kernel holds in registers. Out: a `Cubin`, bytes that also say under which limits of registers the
 kernel was assembled and what each gave.
 
-    assemble-ptx{arch=90}                    by nvJitLink: without a limit, and under those of `register_limits` where one may be faster
+    assemble-ptx{arch=90}                    by nvJitLink: without a limit, under those of `candidate_limits` where one may be faster, or by ptxas
     assemble-ptx{arch=90 registers=64}       under this limit alone; `unlimited`: under none
     assemble-ptx{arch=90 assembler=ptxas flags="--opt-level 2"}
 """
@@ -16,8 +16,9 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from minitriton import knobs
 from minitriton.analysis.register_demand import RegisterDemand
-from minitriton.codegen.assemblers import ASSEMBLERS, assemble, assembler_for, show_log
+from minitriton.codegen.assemblers import ASSEMBLERS, assemble, assembler_for, find_ptxas, show_log
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.nvjitlink import Assembled
 from minitriton.codegen.ptx import DEMAND_COMMENT
@@ -39,6 +40,12 @@ class Attempt(NamedTuple):
     is_serialized: bool
     """Whether ptxas waits for each `wgmma` before the next, for want of registers (C7511, C7512) or otherwise."""
     cubin: bytes
+    assembler: str = "nvjitlink"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is by nvJitLink without a limit."""
+        return self.limit is None and self.assembler == "nvjitlink"
 
 
 class Cubin(bytes):
@@ -49,15 +56,15 @@ class Cubin(bytes):
 
     @property
     def unlimited(self) -> bytes | None:
-        """Where this was assembled under a limit: the code without it, for launches whose CTAs all run at once however many registers they take."""
-        if self.taken is None or self.taken.limit is None:
+        """Where this is not nvJitLink's without a limit: that one, for launches whose CTAs all run at once however many registers they take."""
+        if self.taken is None or self.taken.is_free:
             return None
-        return next((attempt.cubin for attempt in self.attempts if attempt.limit is None), None)
+        return next((attempt.cubin for attempt in self.attempts if attempt.is_free), None)
 
     def table(self) -> str:
         """The attempts in lines, the one taken marked."""
         rows = [
-            f"{'->' if each is self.taken else '  '} {each.limit or 'no limit':>8}  {each.registers:3} registers  {each.spilled_bytes:4} bytes spilled  "
+            f"{'->' if each is self.taken else '  '} {each.limit or ('no limit' if each.is_free else each.assembler):>8}  {each.registers:3} registers  {each.spilled_bytes:4} bytes spilled  "
             f"{each.ctas:2} CTAs on an SM{'  wgmma serialized' if each.is_serialized else ''}"
             for each in self.attempts
         ]
@@ -139,39 +146,43 @@ class _Search:
         self.ptx, self.sm, self.flags, self.assembler, self.entry = ptx, sm, list(flags), assembler, entry
         self.demand = demand_of(ptx)
         self.attempts: list[Attempt] = []
-        self.logs: dict[int | None, str] = {}
+        self.logs: dict[tuple[int | None, str], str] = {}
         self.under = functools.cache(self._under)
 
-    def _assembled(self, limit: int | None) -> Assembled:
+    def _assembled(self, limit: int | None, assembler: str) -> Assembled:
         end = self.entry.end
         ptx = self.ptx if limit is None else f"{self.ptx[:end]}.maxnreg {limit}\n{self.ptx[end:]}"
-        return assemble(ptx, self.sm.sm, self.flags, self.assembler)
+        return assemble(ptx, self.sm.sm, self.flags, assembler)
 
-    def _under(self, limit: int | None) -> Attempt | None:
+    def _under(self, limit: int | None, assembler: str = "nvjitlink") -> Attempt | None:
         try:
-            made = self._assembled(limit)
+            made = self._assembled(limit, assembler)
         except MinitritonError:
             if limit is None:
                 raise
             return None  # accumulators take all their registers at once: a limit below that is refused
         taken = kernel_resources(made.cubin, self.entry.name)
         ctas = self.sm.ctas_on_sm(taken.registers, self.entry.threads, self.demand.shared_bytes)
-        attempt = Attempt(limit, *taken, ctas, "wgmma.mma_async instructions are serialized" in made.log, made.cubin)
+        attempt = Attempt(
+            limit, *taken, ctas, "wgmma.mma_async instructions are serialized" in made.log, made.cubin, assembler
+        )
         self.attempts.append(attempt)
-        self.logs[limit] = made.log
+        self.logs[limit, assembler] = made.log
         return attempt
 
     def best(self) -> Cubin:
         """The code for launches of any size, with that of all attempts."""
         threads, demand = self.entry.threads, self.demand
         expected = expected_limit(self.sm, demand, threads)
-        first = self.under(expected) if expected is not None else None
-        if first is not None and _needs_all(self.sm, first):
-            return self._taken(first)
+        likely = self.under(expected) if expected is not None else None
+        if likely is not None and _needs_all(self.sm, likely):
+            return self._taken(likely)
         free = self.under(None)
         assert free is not None
         limits = candidate_limits(self.sm, demand, free.registers, free.spilled_bytes, threads)
-        chosen = free
+        first = self._by_ptxas(free) or free
+        limits = [limit for limit in limits if self._ctas(limit) > first.ctas] if first is not free else limits
+        chosen = first
         # Of a kernel that is given all registers a far limit spills as a rule, after a long time: the near one is tried first.
         likely_spills = bool(limits) and 2 * limits[0] < free.registers and free.registers >= ALL_REGISTERS
         for limit in reversed(limits) if likely_spills else limits:
@@ -181,10 +192,29 @@ class _Search:
                 chosen = attempt
             if is_good != likely_spills:
                 break
+        near = self.sm.registers_for(free.ctas + 1, threads)
+        if chosen is free and limits and near > limits[0] and (attempt := self.under(near)) is not None:
+            chosen = attempt if attempt.ctas > free.ctas and _is_as_good(attempt, free) else free
         return self._taken(chosen)
 
+    def _ctas(self, registers: int) -> int:
+        return self.sm.ctas_on_sm(registers, self.entry.threads, self.demand.shared_bytes)
+
+    def _by_ptxas(self, chosen: Attempt) -> Attempt | None:
+        """For a kernel that neither loads in a loop nor has dots, and leaves an SM more than half empty: the code of ptxas, if more CTAs fit.
+
+        nvJitLink starts all loads of such a kernel before it computes, and keeps what they fill (GELU of 64 elements a thread: 150 registers for 56,
+        0.76 as fast; one H200, 2026-11-28). In loops, loads in flight hide more latency than CTAs (column sums, by ptxas down to 0.63).
+        """
+        warps = chosen.ctas * self.sm.warps_of(self.entry.threads)
+        is_straight = not self.demand.reading_loops and not self.demand.dots and not self.demand.prints
+        if not is_straight or 2 * warps >= self.sm.warps_per_sm or knobs.nvidia.assembler or find_ptxas() is None:
+            return None
+        attempt = self._under(None, "ptxas")
+        return attempt if attempt is not None and attempt.ctas > chosen.ctas and _is_as_good(attempt, chosen) else None
+
     def _taken(self, attempt: Attempt) -> Cubin:
-        show_log(self.logs[attempt.limit])
+        show_log(self.logs[attempt.limit, attempt.assembler])
         cubin = Cubin(attempt.cubin)
         cubin.attempts, cubin.taken = tuple(self.attempts), attempt
         return cubin

@@ -53,6 +53,12 @@ def add_arch(command: argparse.ArgumentParser, otherwise: str = "90") -> None:
     )
 
 
+def add_races(command: argparse.ArgumentParser, default: str) -> None:
+    """`--races`: what a race between programs is."""
+    help = "whether a race between programs fails the command: some programs are meant to race (default: %(default)s)"
+    command.add_argument("--races", choices=("error", "warn"), default=default, help=help)
+
+
 def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
     """Adds the options; what they collect, in the order of the command line, is `edits`."""
     where = "PASS may be canonicalize#2, the second of its name"

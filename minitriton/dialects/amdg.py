@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
-from xdsl.ir import Dialect, SSAValue
+from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -38,6 +39,7 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
@@ -178,7 +180,7 @@ class BufferAtomicRMWOp(Op):
     mask = opt_operand_def(_MASK)
     result = result_def(_VALUES)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts(), ScratchBarrier())
     assembly_format = (
         "$atomic_rmw_op `,` $sem `,` $scope `,` $value `,` $ptr `[` $offsets `]` (`,` $mask^)? "
         f"{_STRIDE} attr-dict `:` type($result)"
@@ -199,7 +201,7 @@ class BufferAtomicCASOp(Op):
     scope = prop_def(MemSyncScopeAttr)
     result = result_def(_VALUES)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(_POINTER,), writes=(_POINTER,)), VerifyTensorLayouts(), ScratchBarrier())
     assembly_format = (
         f"$sem `,` $scope `,` $cmp `,` $val `,` $ptr `[` $offsets `]` {_STRIDE} attr-dict `:` type($result)"
     )
@@ -241,6 +243,22 @@ class InThreadTransposeOp(Op):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
+    def __init__(self, src: SSAValue, result: Attribute) -> None:
+        super().__init__(operands=[src], result_types=[result])
+
+
+class LocalLoadPackedTransposedOp(Op):
+    """Reads bytes of two elements each, packed and contiguous along m or n in shared memory, as bytes packed along k."""
+
+    name = "amdg.local_load_packed_tranposed"
+
+    src = operand_def(MemDescType)
+    token = opt_operand_def(_TOKEN)
+    result = result_def(TENSOR)
+    custom_directives = (MemDesc,)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$src (`token` $token^)? attr-dict `:` custom<MemDesc>(type($src)) `->` type($result)"
+
 
 class CondBarrierOp(Op):
     """A barrier for the threads with `pred` only: waves are made to run apart, and together again by the others' barrier. It orders no memory."""
@@ -249,6 +267,23 @@ class CondBarrierOp(Op):
 
     pred = operand_def(i1)
     assembly_format = "$pred attr-dict"
+
+    def __init__(self, pred: SSAValue) -> None:
+        super().__init__(operands=[pred])
+
+
+class MemoryCounterWaitOp(Op):
+    """Waits until at most so many loads, stores, accesses of LDS are outstanding."""
+
+    name = "amdg.memory_counter_wait"
+
+    load = opt_prop_def(_I32)
+    store = opt_prop_def(_I32)
+    ds = opt_prop_def(_I32)
+    assembly_format = "(`load` `(` $load^ `)`)? (`store` `(` $store^ `)`)? (`ds` `(` $ds^ `)`)? attr-dict"
+
+    def __init__(self, ds: int) -> None:
+        super().__init__(properties={"ds": i32_attr(ds)})
 
 
 class AsyncWaitOp(Op):

@@ -12,9 +12,9 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i16, i32
 from xdsl.ir import Attribute, Dialect
-from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -154,17 +154,61 @@ class WaveBarrierOp(Op):
     assembly_format = "attr-dict"
 
 
+class SBarrierOp(IntrinsicOp):
+    """All waves of the work group wait for each other; memory is not ordered."""
+
+    name = "rocdl.s.barrier"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.barrier"
+
+    assembly_format = "attr-dict"
+
+
+class SWaitcntOp(IntrinsicOp):
+    """The wave waits until its counters of memory accesses are as low as `bitfield` says."""
+
+    name = "rocdl.s.waitcnt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.waitcnt"
+
+    bitfield = prop_def(IntegerAttr.constr(i32))
+    assembly_format = "$bitfield attr-dict"
+
+    def immediates(self) -> tuple[str, ...]:
+        return (f"i32 {self.bitfield.value.data}",)
+
+
 class SetPrioOp(IntrinsicOp):
     """The wave's instructions are issued with this priority, 0 to 3, over those of the SIMD's other waves."""
 
     name = "rocdl.s.setprio"
     INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.setprio"
 
-    priority = prop_def(IntegerAttr)
+    priority = prop_def(IntegerAttr.constr(i16))
     assembly_format = "$priority attr-dict"
+
+    def __init__(self, priority: int) -> None:
+        super().__init__(properties={"priority": IntegerAttr(priority, i16)})
 
     def immediates(self) -> tuple[str, ...]:
         return (f"i16 {self.priority.value.data}",)
+
+
+class SchedGroupBarrierOp(IntrinsicOp):
+    """The scheduler puts `groupSize` instructions of the kinds in `mask` here, in the order of the ops of one `syncId`."""
+
+    name = "rocdl.sched.group.barrier"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.sched.group.barrier"
+
+    mask = prop_def(IntegerAttr.constr(i32))
+    group_size = prop_def(IntegerAttr.constr(i32), prop_name="groupSize")
+    sync_id = prop_def(IntegerAttr.constr(i32), prop_name="syncId")
+    assembly_format = "$mask `,` $groupSize `,` $syncId attr-dict"
+
+    def __init__(self, mask: int, group_size: int, sync_id: int) -> None:
+        numbers = {"mask": mask, "groupSize": group_size, "syncId": sync_id}
+        super().__init__(properties={name: IntegerAttr(number, i32) for name, number in numbers.items()})
+
+    def immediates(self) -> tuple[str, ...]:
+        return tuple(f"i32 {number.value.data}" for number in (self.mask, self.group_size, self.sync_id))
 
 
 class SchedBarrierOp(IntrinsicOp):
@@ -173,8 +217,11 @@ class SchedBarrierOp(IntrinsicOp):
     name = "rocdl.sched.barrier"
     INTRINSIC: ClassVar[str] = "llvm.amdgcn.sched.barrier"
 
-    mask = prop_def(IntegerAttr)
+    mask = prop_def(IntegerAttr.constr(i32))
     assembly_format = "$mask attr-dict"
+
+    def __init__(self, mask: int) -> None:
+        super().__init__(properties={"mask": IntegerAttr(mask, i32)})
 
     def immediates(self) -> tuple[str, ...]:
         return (f"i32 {self.mask.value.data}",)
@@ -254,6 +301,25 @@ class RawPtrBufferStoreOp(IntrinsicOp):
 
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.store.{_suffix(self.value.type)}"
+
+    def immediates(self) -> tuple[str, ...]:
+        return ("i32 0", "i32 0")
+
+
+class RawPtrBufferAtomicOp(IntrinsicOp):
+    """`operation` of what is at a byte offset of a buffer and of `values`, atomically; what was there before. `cmpswap` has the new value, then the
+    one to compare with."""
+
+    name = "rocdl.raw.ptr.buffer.atomic"
+
+    values = var_operand_def(AnyAttr())
+    rsrc = operand_def(AnyAttr())
+    offset = operand_def(i32)
+    res = result_def(AnyAttr())
+    operation = prop_def(StringAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.raw.ptr.buffer.atomic.{self.operation.data}.{_suffix(self.res.type)}"
 
     def immediates(self) -> tuple[str, ...]:
         return ("i32 0", "i32 0")

@@ -62,6 +62,8 @@ class Machine(Batch):
         if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
             self.clock += 1
             return same((np.uint64 if "64" in name or name == "%globaltimer" else np.uint32)(self.clock))
+        if name.startswith("%envreg"):
+            return same(np.uint32(0) if self.memory.trace is None else self.memory.trace.register(name))
         found = self._special.get(name)
         if found is None:
             found = self._special[name] = value_of(self, name)

@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from minitriton.emulator.memory.access_cost import Reach
-from minitriton.emulator.trace import Trace
+from minitriton.emulator.warp_trace import WarpTrace
 from minitriton.errors import SourceLocation
 from minitriton.host.source_text import text_at
 from minitriton.host.tables import folded, table
@@ -24,7 +24,7 @@ from minitriton.host.tables import folded, table
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
     "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
-    "cta-lifetime", "endless",
+    "cta-lifetime", "endless", "poison",
 )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ class Report:
     """What the kernel printed."""
     reach: Reach | None = None
     """What of global memory each CTA read and wrote, where that was asked for."""
-    trace: Trace | None = None
+    trace: WarpTrace | None = None
     """What the warps of the first CTA executed, where that was asked for."""
     share: float = 1.0
     """Of the CTAs of the grid, how many ran: counts are of these."""

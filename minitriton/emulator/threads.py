@@ -49,6 +49,11 @@ class Threads:
         """Atomics in a row that changed nothing."""
         self._strong: dict[int, bool] = {}
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """Which thread of the launch each is."""
+        return self.cta_number * self.lanes_per_cta + self.thread
+
     def instruction(self, site: int) -> Reported:
         """The instruction that a site number names."""
         return self.report.kernel.instructions[site]

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_arch
+from minitriton.commands.shared_options import add_arch, add_races
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.own_launch import with_own_launch
@@ -74,6 +74,9 @@ def add_explorer_commands(commands: Subcommands) -> None:
     run = commands.add_parser("run", help="compile a kernel, run it on the emulator, and show what each line cost")
     run.add_argument("--gpu", action="store_true", help="run it on the GPU instead, which gives numbers and no counts")
     run.add_argument("--json", action="store_true", help="machine-readable")
+    poison = "find what depends on lanes that a mask turns off (a load without other=)"
+    run.add_argument("--poison", action="store_true", help=poison)
+    add_races(run, "error")
     add_program_arguments(run)
     run.set_defaults(run=run_run)
     _add_layout_command(commands)

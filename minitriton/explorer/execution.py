@@ -175,7 +175,7 @@ class Ran:
     @property
     def doubt(self) -> str:
         """Why what was found may not be the kernel's fault; "" where nothing was found, or all inputs were given."""
-        if not (self.made_up and self.report.findings):
+        if not self.made_up or all(found.kind == "poison" for found in self.report.findings):
             return ""
         return f"inputs were made up ({self.made_up}): a race or an index out of range may come from them, not from the kernel"
 

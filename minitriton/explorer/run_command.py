@@ -23,6 +23,7 @@ from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.lab.device_memory import run_on_gpu
 from minitriton.runtime.cuda_driver import get_driver, has_gpu
+from minitriton.target import POISON
 
 if TYPE_CHECKING:
     from minitriton.explorer.compiles import RecordedCompile
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
+    if given.poison:
+        given.option.append(f"instrumentation_mode={POISON!r}")
     asked = with_own_launch(asked_of(given))
     if given.gpu:
         if not has_gpu():
@@ -49,7 +52,7 @@ def run_run(given: argparse.Namespace) -> int:
         print(json.dumps({**ran.plain(opened.files), "files": list(opened.files)}))
     else:
         print(text_of(ran, opened.recording.sources, colour=is_coloured(), kernel=opened.recording.kernel))
-    return 1 if ran.report.findings else 0
+    return 1 if any(found.kind != "global-race" or given.races == "error" for found in ran.report.findings) else 0
 
 
 def _on_gpu(opened: RecordedCompile, given: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ from typing import Literal
 from minitriton.emulator.ptx.control_flow import results_of, uses_of
 from minitriton.emulator.ptx.program import Immediate, Instruction
 from minitriton.emulator.report import Report
-from minitriton.emulator.trace import Executed
+from minitriton.emulator.warp_trace import Executed
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import FlightJson, TimelineJson
 from minitriton.target.architectures import H100_MULTIPROCESSORS, speeds_of

@@ -42,6 +42,7 @@ def verdicts(
             options=program.options,
             pipeline=program.pipeline(),
             contracts=not asked.anyway,
+            poison=False,
             progress=tell,
         )
         rows = report.rows[1:] if isinstance(program.source, IRSource) else report.rows
@@ -77,6 +78,7 @@ def _after_edit(
             options=program.options,
             pipeline=Pipeline(steps[last.after :]),
             contracts=not asked.anyway,
+            poison=False,
             progress=tell,
         )
     before: list[VerdictJson | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))

@@ -36,6 +36,7 @@ def _for(op: scf.ForOp, machine: TileMachine) -> Meaning:
     def run(lower: Array, upper: Array, step: Array, *carried: Array) -> Array | tuple[Array, ...]:
         if not step > 0:
             raise InterpreterError(f"the step of a loop must be positive, got {step}")
+        machine.decides(op, lower, upper, step)
         values: Sequence[Array] = carried
         for index in range(int(lower), int(upper), int(step)):
             machine.turn()
@@ -54,6 +55,7 @@ def _while(op: scf.WhileOp, machine: TileMachine) -> Meaning:
         carried: Sequence[Array] = values
         while True:
             condition, *passed = before.run(carried)
+            machine.decides(op, condition)
             if not condition:
                 return results_of(passed)
             machine.turn()
@@ -82,6 +84,7 @@ def _if(op: scf.IfOp, machine: TileMachine) -> Meaning:
     codes = [machine.code(region.block) if region is not None else None for region in regions]
 
     def run(condition: Array) -> Array | tuple[Array, ...] | None:
+        machine.decides(op, condition)
         code = codes[0 if condition else 1]
         return None if code is None else results_of(code.run(()))
 
@@ -94,6 +97,7 @@ def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Meaning:
     codes = [machine.code(region.block) for region in op.regions]
 
     def run(index: Array) -> Array | tuple[Array, ...]:
+        machine.decides(op, index)
         chosen = 1 + cases.index(int(index)) if int(index) in cases else 0
         return results_of(codes[chosen].run(()))
 

@@ -26,6 +26,7 @@ from minitriton.interpreter.machine import Array, Assembly, DeviceFunctions, Obs
 from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops
 from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.memory.descriptors import DescriptorValue
+from minitriton.interpreter.memory.trace import Trace
 from minitriton.interpreter.numbers import casts as arith_casts
 from minitriton.interpreter.numbers import floats as arith_floats
 from minitriton.interpreter.numbers import integers as arith_integers
@@ -50,6 +51,7 @@ def interpret(
     seconds: float = 0.0,
     reachable: Sequence[np.ndarray] = (),
     fences_by_author: bool = False,
+    trace: Trace | None = None,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -65,6 +67,7 @@ def interpret(
     `target` is the GPU whose arithmetic is meant (`cuda:80`); where it is not given, the one that TTGIR names, else Hopper.
     `fences_by_author`: the kernel has all fences between accesses by threads and by wgmma or bulk copies, as one in Gluon: a missing one is an error.
     `reachable` are further arrays, which the kernel reaches by their addresses.
+    `trace` notes what the launch does to memory and where it branches (`memory.trace.poison_uses`).
     A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
     """
     size = (*grid, 1, 1)[:3]
@@ -80,6 +83,7 @@ def interpret(
         target=target,
         seconds=seconds,
         fences_by_author=fences_by_author,
+        trace=trace,
     )
     for array in reachable:
         machine.memory.add(array, "an array reached by its address")

@@ -25,6 +25,7 @@ from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.shared_views import BufferView
+from minitriton.interpreter.memory.trace import Trace
 from minitriton.interpreter.registry import Array, Meaning, is_forwarding_terminator
 from minitriton.target.architectures import architecture_named
 
@@ -101,6 +102,7 @@ class TileMachine:
         target: str | None = None,
         seconds: float = 0.0,
         fences_by_author: bool = False,
+        trace: Trace | None = None,
     ) -> None:
         self._meaning_of = meaning_of
         self.observer = observer
@@ -115,7 +117,7 @@ class TileMachine:
                 self.functions[name.data] = op
         self.grid = grid
         self.program: Grid = (0, 0, 0)
-        self.memory = Memory()
+        self.memory = Memory(trace)
         self.dots = DotsInFlight()
         self.tensor_copies = TensorCopies()
         self.mbarriers: dict[int, MbarrierState] = {}
@@ -176,6 +178,8 @@ class TileMachine:
         except MinitritonError as error:
             error.location = error.location or source_location(op.location)
             raise
+        if (trace := self.memory.trace) is not None:
+            function = trace.followed(op, function)
         observer = self.observer
         if observer is None:
             return function
@@ -206,6 +210,8 @@ class TileMachine:
             except InterpreterError as error:
                 self.locate(error, last)
                 raise
+            if len(last.successors) > 1:
+                self.decides(last, values[0])
             block, arguments = next_block(last, values)
 
     def turn(self) -> None:
@@ -213,6 +219,11 @@ class TileMachine:
         self.turns += 1
         if self.turns % TURNS_BETWEEN_LOOKS == 0 and self.deadline.passed():
             raise InterpreterError(self.deadline.text)
+
+    def decides(self, op: Operation, *values: Array) -> None:
+        """Where the program goes on depends on `values`."""
+        if self.memory.trace is not None:
+            self.memory.trace.branches(op, values)
 
     def entry_block(self, name: str) -> Block:
         """Where a function of the module begins. Raises `InterpreterError` if there is none of this name, or none with a body."""

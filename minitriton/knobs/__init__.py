@@ -589,6 +589,9 @@ class emulator_knobs(base_knobs):
     seconds = env_seconds("MINITRITON_EMULATOR_SECONDS", 300.0)
     """The processor time that a launch may take on the emulator or the interpreter, before it is an error at the loop that it is in."""
 
+    races = env_str("MINITRITON_RACES", "warn")
+    """What a race between programs of a launch on host arrays is: "warn" or "error". Some programs are meant to race."""
+
     timed_programs = env_int("MINITRITON_EMULATOR_TIMED_PROGRAMS", 64)
     """Under `run_as_triton --cpu`, how many programs of a launch run where only its time is asked for (`do_bench`, `@autotune`); 0: all."""
 
@@ -650,7 +653,9 @@ def _is_set(group: base_knobs, name: str) -> bool:
 def refresh_knobs() -> None:
     """Reads again what is read once because every launch asks for it."""
     runtime.debug = bool(_boolean("TRITON_DEBUG", False))
-    compilation.instrumentation_mode = os.environ.get("TRITON_INSTRUMENTATION_MODE", "")
+    compilation.instrumentation_mode = os.environ.get(
+        "TRITON_INSTRUMENTATION_MODE", "poison" if _boolean("MINITRITON_POISON", False) else ""
+    )
 
 
 refresh_knobs()

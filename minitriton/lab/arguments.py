@@ -123,6 +123,8 @@ class Arguments:
     pristine: list[np.ndarray | None] = field(init=False)
     made_up: str = ""
     """What of them nobody gave, in words."""
+    unwritten: tuple[str, ...] = ()
+    """The names of arrays that nothing has written, as `np.empty` gives them: what the kernel reads of them has no value."""
 
     def __post_init__(self) -> None:
         self.pristine = [None if (array := array_of(v)) is None else array.copy() for v in self.values]
@@ -134,6 +136,16 @@ class Arguments:
             if array is not None:
                 array[...] = first
         return self.values
+
+    def unwritten_arrays(self) -> list[np.ndarray]:
+        """The arrays that nothing has written. Raises `MinitritonError` for a name of none."""
+        arrays = {one.name: array for one in self.passed if (array := array_of(one.value)) is not None}
+        for name in self.unwritten:
+            if name not in arrays:
+                raise MinitritonError(
+                    f"no array {name!r} is passed, which nothing has written", help=f"there are {', '.join(arrays)}"
+                )
+        return [arrays[name] for name in self.unwritten]
 
     def contents(self) -> list[np.ndarray]:
         """Copies of the arrays as they are now."""

@@ -41,16 +41,22 @@ def check_call(
     pipeline: Pipeline | str | None = None,
     reproducers: Path | None = None,
     device: str = "cpu",
+    poison: bool = True,
+    unwritten: Sequence[str] = (),
+    races: str = "warn",
     **constexprs: object,
 ) -> CheckReport:
     """Checks every pass on one call of `kernel` (a `@jit` function).
 
     `args` are the positional arguments (NumPy arrays or CPU tensors, and numbers), `constexprs` the ones named; the arrays are
     overwritten. `options` are compile options (`num_warps`); `pipeline` replaces the target's own. With `device="gpu"` the
-    PTX runs on the GPU too, where there is one.
+    PTX runs on the GPU too, where there is one. `unwritten` are the names of arrays that nothing has written, as `np.empty` gives them: what
+    depends on them, and on lanes that a mask turns off, is a finding, unless `poison` is false.
+    `races="error"`: a race between programs fails the check, whatever the numbers.
     """
     load_own_passes()
     source, arguments = source_of_call(kernel, args, constexprs)
+    arguments.unwritten = tuple(unwritten)
     target = target_named(arch)
     return check(
         source,
@@ -61,6 +67,8 @@ def check_call(
         pipeline=Pipeline.parse(pipeline) if isinstance(pipeline, str) else pipeline,
         reproducers=reproducers,
         device=device,
+        poison=poison,
+        races=races,
     )
 
 

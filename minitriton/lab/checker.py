@@ -58,12 +58,16 @@ def check(
     device: str = "cpu",
     contracts: bool = True,
     progress: Progress = no_progress,
+    poison: bool = True,
+    races: str = "warn",
 ) -> CheckReport:
     """Checks every pass of `pipeline` (default: the target's own, from where the source stands) on one launch of `source`.
 
     `source` is an `ASTSource` or an `IRSource`. `reproducers` is the directory for reproducers of broken passes; without it
     none are written. Without `contracts` passes run although one that they need is left out. `progress` is given, before each pass,
-    how many have run, how many there are, and its name. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
+    how many have run, how many there are, and its name. Unless `poison` is false, what the
+    kernel itself does with values that nobody gave is looked for too, in TTIR and TTGIR. A race between programs of
+    the kernel fails the check if it changes numbers, with `races="error"` always. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
     `MinitritonError` where the kernel is wrong before any pass has run.
     """
     target = target or target_named(default_arch())
@@ -87,6 +91,9 @@ def check(
         )
     pipeline = pipeline or stages.default_pipeline(target, options, source.ext)
     watch = _CheckingWatch(context, launch, first, value, facts, reproducers)
+    watch.report.races_are_errors = races == "error"
+    if poison and first.ran and isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in facts:
+        watch.report.poison = tuple(str(use.fault()) for use in launch.poison_uses(value))
     if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
     try:

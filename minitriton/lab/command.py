@@ -16,6 +16,7 @@ from minitriton.commands.shared_options import (
     add_json,
     add_launch_arguments,
     add_pipeline_edits,
+    add_races,
     add_time_limit,
     edited,
     print_json,
@@ -54,6 +55,16 @@ def add_check_command(commands: Subcommands) -> None:
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
     check.add_argument("--gpu", action="store_true", help="run the PTX at the end on the GPU too, if there is one")
+    unwritten = (
+        "an array that nothing has written before the launch, as numpy.empty gives it: what is read of it is poison"
+    )
+    check.add_argument("--unwritten", action="append", default=[], metavar="NAME", help=unwritten)
+    check.add_argument(
+        "--no-poison",
+        action="store_true",
+        help="do not look for what depends on lanes that a mask turns off, or on --unwritten",
+    )
+    add_races(check, "warn")
     add_json(check)
     add_time_limit(check)
     check.set_defaults(run=run)
@@ -70,6 +81,7 @@ def _run(given: argparse.Namespace) -> int:
     from minitriton.lab.checker import check
 
     source, launch = _launch(given)
+    launch.arguments.unwritten = tuple(given.unwritten)
     with progress() as show:
         report = check(
             source,
@@ -81,6 +93,8 @@ def _run(given: argparse.Namespace) -> int:
             reproducers=given.reproducers,
             device="gpu" if given.gpu else "cpu",
             contracts=not given.anyway,
+            poison=not given.no_poison,
+            races=given.races,
             progress=lambda done, total, name: show(f"checking {launch.name}: {done} of {total} passes, {name}"),
         )
     print_json({"ok": report.ok, **vars(report)}) if given.json else print(report.text())

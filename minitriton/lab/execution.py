@@ -18,6 +18,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,11 +35,13 @@ from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttg import LocalBarrierOp
 from minitriton.emulator import Report, device_functions, inline_assembly
+from minitriton.emulator.poison import UNDEFINED_LANES, run_with_poison
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.source_text import line_at
 from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import UnsupportedOpError
 from minitriton.interpreter.machine import Observer
+from minitriton.interpreter.memory.trace import PoisonUse, Trace, poison_uses
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.parameters import Source
 from minitriton.pipeline.pass_registry import Property, Translation
@@ -169,21 +172,8 @@ class Launch:
         self, module: ModuleOp, observer: Observer | None = None, *, barriers_placed: bool = False
     ) -> Outcome:
         """Runs TTIR or TTGIR; `observer` and `barriers_placed` as `minitriton.interpreter.interpret` takes them."""
-        self.arguments.fresh()
         try:
-            interpret(
-                module,
-                self.name,
-                self._values_for(module),
-                self.grid,
-                observer=observer,
-                barriers_placed=barriers_placed,
-                inline_assembly=inline_assembly.evaluate,
-                device_functions=device_functions.evaluate,
-                target=self.target.ttg_target,
-                seconds=knobs.emulator.seconds,
-                fences_by_author=self.fences_by_author,
-            )
+            self._interpret(module, observer=observer, barriers_placed=barriers_placed)
         except UnsupportedOpError as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
         except MinitritonError as error:
@@ -191,6 +181,40 @@ class Launch:
         except Exception as error:
             return Outcome(Level.INTERPRETER, gap=f"the interpreter failed: {type(error).__name__}: {error}")
         return Outcome(Level.INTERPRETER, self.arguments.contents())
+
+    def poison_uses(self, module: ModuleOp) -> list[PoisonUse]:
+        """What in TTIR or TTGIR, whose run ends well, depends on values that nobody gave."""
+
+        def run(trace: Trace) -> None:
+            self._interpret(module, trace=trace)
+
+        return poison_uses(run)
+
+    def _interpret(
+        self,
+        module: ModuleOp,
+        observer: Observer | None = None,
+        *,
+        barriers_placed: bool = False,
+        trace: Trace | None = None,
+    ) -> None:
+        self.arguments.fresh()
+        if trace is not None:
+            trace.spoil(self.arguments.unwritten_arrays())
+        interpret(
+            module,
+            self.name,
+            self._values_for(module),
+            self.grid,
+            observer=observer,
+            barriers_placed=barriers_placed,
+            inline_assembly=inline_assembly.evaluate,
+            device_functions=device_functions.evaluate,
+            target=self.target.ttg_target,
+            seconds=knobs.emulator.seconds,
+            fences_by_author=self.fences_by_author,
+            trace=trace,
+        )
 
     def _values_for(self, module: ModuleOp) -> list[object]:
         """The values that the kernel takes in `module`, where a pass may have taken descriptors apart."""
@@ -237,7 +261,8 @@ class Launch:
             names = [argument.name for argument in passed]
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
             seconds = knobs.emulator.seconds
-            report = run(
+            launch = partial(
+                run,
                 ptx,
                 None,
                 grid,
@@ -245,11 +270,14 @@ class Launch:
                 self.shared,
                 names=names,
                 scratch=SCRATCH,
-                seconds=seconds,
                 reach=self.reach,
                 **({"traced": True} if self.traced else {}),
                 fences_by_author=self.fences_by_author,
             )
+            if UNDEFINED_LANES in ptx:
+                report = run_with_poison(launch, values, seconds)
+            else:
+                report = launch(seconds=seconds)
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:

@@ -26,10 +26,14 @@ CHECK = "MINITRITON_EMULATOR_CHECK"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--as-triton`, `--triton-cpu` and `--emulator-seconds`."""
+    """`--as-triton`, `--triton-cpu`, `--poison`, `--races` and `--emulator-seconds`."""
     group = parser.getgroup("minitriton")
     group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
     group.addoption("--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU without a GPU")
+    poison = "launches without a GPU fail where they depend on lanes that a mask turns off (a load without other=)"
+    group.addoption("--poison", action="store_true", help=poison)
+    races = "what a race between programs of a launch without a GPU is (default: MINITRITON_RACES, warn)"
+    group.addoption("--races", choices=("error", "warn"), help=races)
     group.addoption(
         "--emulator-seconds",
         type=float,
@@ -53,13 +57,37 @@ def pytest_configure(config: pytest.Config) -> None:
     if CHECK not in os.environ:
         os.environ[CHECK] = "1"
         config.add_cleanup(_forget_check)
-    seconds = config.getoption("--emulator-seconds")
-    if seconds is not None:
-        from minitriton.commands.shared_options import time_limit
+    poison, races, seconds = (config.getoption(name) for name in ("--poison", "--races", "--emulator-seconds"))
+    if not poison and races is None and seconds is None:
+        return
+    from minitriton import knobs
+    from minitriton.commands.shared_options import time_limit
 
-        limit = contextlib.ExitStack()
-        limit.enter_context(time_limit(seconds))
-        config.add_cleanup(limit.close)
+    given = contextlib.ExitStack()
+    given.enter_context(knobs.emulator.scope())
+    given.enter_context(knobs.compilation.scope())
+    given.enter_context(time_limit(seconds))
+    knobs.emulator.races = races or knobs.emulator.races
+    if poison:
+        knobs.compilation.instrumentation_mode = "poison"
+    config.add_cleanup(given.close)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Of an error at a kernel's line pytest shows the test, then that line, and nothing of minitriton between; `--full-trace` shows all."""
+    for entry in call.excinfo.traceback if call.excinfo is not None else ():
+        if entry.frame.code.raw.co_filename.startswith((_PACKAGE, "<")):
+            entry.frame.f_globals["__tracebackhide__"] = _is_of_a_kernel
+
+
+def _is_of_a_kernel(failure: pytest.ExceptionInfo[BaseException]) -> bool:
+    from minitriton.errors import MinitritonError
+
+    return isinstance(failure.value, MinitritonError)
+
+
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def _forget_check() -> None:

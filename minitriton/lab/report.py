@@ -83,13 +83,18 @@ class CheckReport:
     """Races of the kernel itself; None where no run looked for them."""
     races_between_threads: bool = False
     """Whether some are within a program; those between programs may be meant."""
+    races_are_errors: bool = False
+    """Whether those between programs fail the check, whatever the numbers."""
     made_up: str = ""
     """What of the inputs nobody gave, in words."""
+    poison: tuple[str, ...] = ()
+    """What in the kernel itself depends on lanes that a mask turns off, or on arrays that nothing has written."""
 
     @property
     def ok(self) -> bool:
-        """Whether no pass is broken, and the threads of a program of the kernel do not race."""
-        return all(row.ok for row in self.rows) and not self.races_between_threads and not self.numbers_of_a_race
+        """Whether no pass is broken, the threads of a program of the kernel do not race, and it uses only what has a value."""
+        races = self.races_between_threads or self.numbers_of_a_race or (self.races_are_errors and self.races)
+        return all(row.ok for row in self.rows) and not races and not self.poison
 
     @property
     def numbers_of_a_race(self) -> bool:
@@ -127,6 +132,7 @@ class CheckReport:
                 self._of_races(),
                 *(f"  {r}" for r in self.races),
             ]
+        lines += ["", *self.poison] if self.poison else []
         others = self._other_findings()
         lines += ["", *(f"not sound: {finding}" for finding in others)] if others else []
         gaps = [row.error for row in self.rows if row.against_before is Verdict.NOT_RUN and row.error]
@@ -156,6 +162,8 @@ class CheckReport:
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
             return f"{len(self.rows)} steps, none wrong{left_out}"
+        if not self.broken and self.poison:
+            return f"{len(self.rows)} steps, no pass wrong; the kernel uses what has no value{left_out}"
         if not self.broken:
             return f"{len(self.rows)} steps, no pass wrong; the kernel races{' on made-up inputs' if self.made_up else ''}{left_out}"
         if all(row.refusal for row in self.broken):

@@ -20,7 +20,7 @@ variables and parameters (which the launch checks); a quotient is taken to have 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import ClassVar
 
@@ -55,22 +55,31 @@ from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, reg
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.regions import erase_dead_ops
 from minitriton.rewriting.rewriter import Inserter
+from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import GRAIN, MOST_DIMS
 
 MOST_TILES = 8
 """Descriptors of a kernel."""
 LEAST_ROWS = 64
 """Of a dot by `wgmma`, which four warps share."""
+MOST_RESULTS = 128
+"""Elements of a dot's result a thread."""
+SWIZZLED_ROW = 128
+"""Bytes of the longest row that a copy swizzles."""
 
 
 @register_pass
 class DescribeTiles(Pass, stage="ttgir"):
-    """Loads the operands of dots in loops through descriptors that the launch makes."""
+    """Loads the operands of dots in loops through descriptors that the launch makes.
+
+    `num_warps`: of a CTA, by which results of dots are shared.
+    """
 
     name: ClassVar[str] = "minitriton-describe-tiles"
     acts_on = frozenset({tt.DotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
     keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE - {Property.NO_DESCRIPTORS}
+    num_warps: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the module's only function."""
@@ -79,12 +88,12 @@ class DescribeTiles(Pass, stage="ttgir"):
             return
         arguments = functions[0].body.block.args
         if all(instance_of(each.type, IntegerType | AnyFloat | PointerType) for each in arguments):
-            _Rewriting(op, functions[0]).run()
+            _Rewriting(op, functions[0], self.num_warps).run()
 
 
 class _Rewriting:
-    def __init__(self, module: ModuleOp, function: tt.FuncOp) -> None:
-        self.module, self.function = module, function
+    def __init__(self, module: ModuleOp, function: tt.FuncOp, num_warps: int) -> None:
+        self.module, self.function, self.num_warps = module, function, num_warps
         self.parameters: dict[SSAValue, int] = {value: index for index, value in enumerate(function.body.block.args)}
         self.addresses = TileAddresses(frozenset(self.parameters))
         self.ranges, self.axes = IntegerRangeAnalysis(module), AxisInfoAnalysis(module)
@@ -96,9 +105,11 @@ class _Rewriting:
     def run(self) -> None:
         found: dict[tt.LoadOp, Box] = {}
         for loop in ops_of(self.function, scf.ForOp):
-            boxes = {load: self._described(load, axis) for load, axis in _operand_loads(loop).items()}
-            if all(boxes.values()) and not self._may_write_before(loop):
-                found |= {load: box for load, box in boxes.items() if box is not None}
+            summed = _operand_loads(loop)
+            boxes = {load: box for load, axis in summed.items() if (box := self._described(load, axis)) is not None}
+            is_whole = len(boxes) == len(summed) and not self._may_write_before(loop)
+            if is_whole and not (_fills_registers(loop, self.num_warps) and _has_short_rows(boxes, summed)):
+                found |= boxes
         recipes = {json.dumps(self._recipe(box)): None for box in found.values()}
         if not 0 < len(recipes) <= MOST_TILES:
             return
@@ -276,6 +287,23 @@ def _operand_loads(loop: scf.ForOp) -> dict[tt.LoadOp, int]:
                 found[op] = summed
     tiles = (op for op in ops if isinstance(op, tt.LoadOp) and isinstance(op.result.type, TensorType))
     return found if all(load in found or _is_vector(load) for load in tiles) else {}
+
+
+def _fills_registers(loop: scf.ForOp, num_warps: int) -> bool:
+    """Whether a dot's result takes half of a thread's registers: few CTAs are on an SM then, and hide little of the time of a copy."""
+    results = (op.result.type for op in loop.body.block.ops if isinstance(op, tt.DotOp))
+    return any(prod(shape_of(each)) >= MOST_RESULTS * WARP_SIZE * num_warps for each in results)
+
+
+def _has_short_rows(boxes: Mapping[tt.LoadOp, Box], summed: Mapping[tt.LoadOp, int]) -> bool:
+    """Whether one operand's rows along K have less than 128 bytes, and those of another are across K.
+
+    Copies of such tiles are slower than `cp.async`: bf16 matmuls in steps of 32, tiles of 256x128 and 128x256 by 8 warps, 0.92 to 0.96 of the speed
+    by pointers in 13 of 15 (with both along K 1.01 to 1.12; with steps of 64 0.96 to 1.06; one H200, 2026-11-28).
+    """
+    along = [load for load, box in boxes.items() if box.dims[-1].axis == summed[load]]
+    short = (load for load in along if boxes[load].block[-1] * (_element_bytes(load) or 0) < SWIZZLED_ROW)
+    return len(along) < len(boxes) and any(short)
 
 
 def _may_write(op: Operation) -> bool:

@@ -27,6 +27,7 @@ PASSES = {
     "convert-triton-to-tritongpu": "minitriton.passes.convert_triton_to_tritongpu",
     "cse": "minitriton.passes.cse",
     "minitriton-sink-dot-waits": "minitriton.passes.asynchronous.guard_dot_loops",
+    "mark-undefined-lanes": "minitriton.passes.mark_undefined_lanes",
     "minitriton-enumerate-indices": "minitriton.passes.enumerate_indices",
     "exchange-between-ctas": "minitriton.passes.exchange_between_ctas",
     "tritongpu-F32DotTC": "minitriton.passes.f32_dot_tc",

@@ -27,6 +27,7 @@ def ttir_passes() -> list[str]:
 
 def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
     """Gives every tensor a layout, then moves and removes the conversions between layouts."""
+    is_gfx942 = target.arch == "gfx942"
     return [
         f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
         f"threads-per-warp={options.warp_size} num-ctas={options.num_ctas}}}",
@@ -44,14 +45,20 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
         "triton-licm",
         "canonicalize",
         f"tritonamdgpu-schedule-loops{{num-stages={options.num_stages}}}",
-        "tritonamdgpu-pipeline",
+        f"tritonamdgpu-pipeline{{use-pingpong={_text(is_gfx942)}}}",
         "canonicalize",
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
+        *(("tritonamdgpu-in-thread-transpose", "tritongpu-remove-layout-conversions") if is_gfx942 else ()),
         "tritonamdgpu-reorder-instructions",
-        "tritonamdgpu-canonicalize-pointers",
+        *(
+            (f"tritonamdgpu-block-pingpong{{num-stages={options.num_stages} ordered-reads=true}}",)
+            if is_gfx942 and options.num_stages > 1
+            else ()
+        ),
+        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true}",
         "canonicalize",
-        "tritonamdgpu-convert-buffer-ops",
+        f"tritonamdgpu-convert-buffer-ops{{arch-generation-name={target.arch} wide-offsets=true}}",
         "tritonamdgpu-fold-true-cmpi",
         "canonicalize",
         "cse",

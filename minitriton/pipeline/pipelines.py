@@ -14,12 +14,15 @@ from minitriton.errors import PipelineError
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Pass
 from minitriton.pipeline.request import Switches
-from minitriton.target import CompileOptions, CUDAOptions, GPUTarget
+from minitriton.target import POISON, CompileOptions, CUDAOptions, GPUTarget
 from minitriton.target.architectures import LIMITS
 from minitriton.target.backends import backend
 
 _ONE_CTA_AN_SM = 32768
 """Elements of an accumulator that fill half of an SM's registers (65,536 of 32 bits): while a CTA with such an accumulator waits, no other CTA computes."""
+
+MARK_UNDEFINED_LANES = "mark-undefined-lanes{registers=32}"
+"""Of the instrumentation mode `poison`; PTX has `%envreg0` to `%envreg31`."""
 
 
 def ttir_passes(target: GPUTarget, algebra: str = "exact") -> list[str]:
@@ -54,7 +57,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         options.describe_tiles and options.num_stages > 1 and not options.num_warps % 4 and options.num_ctas == 1
     )
     return [
-        *_on_hopper(target, *(["minitriton-describe-tiles"] if described else [])),
+        *_on_hopper(target, *([f"minitriton-describe-tiles{{num-warps={options.num_warps}}}"] if described else [])),
         convert,
         *limit,
         "minitriton-longest-programs-first",
@@ -214,19 +217,18 @@ def gluon_passes() -> list[str]:
 
 def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps of a Gluon kernel for an NVIDIA GPU."""
+    marks = [MARK_UNDEFINED_LANES] if options.instrumentation_mode == POISON else []
     lowering = llvm_passes()
     lowering.insert(lowering.index("minitriton-first-warp-barriers") + 1, "minitriton-share-tensor-copies")
-    return gluon_passes() + lowering + emission_steps(target, options, switches)
+    return marks + gluon_passes() + lowering + emission_steps(target, options, switches)
 
 
 def cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps for an NVIDIA GPU."""
-    return (
-        ttir_passes(target, options.algebra)
-        + ttgir_passes(target, options)
-        + llvm_passes()
-        + emission_steps(target, options, switches)
-    )
+    first = ttir_passes(target, options.algebra)
+    if options.instrumentation_mode == POISON:
+        first.insert(first.index("canonicalize"), MARK_UNDEFINED_LANES)
+    return first + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
 
 
 @functools.lru_cache(maxsize=256)

@@ -59,6 +59,14 @@ from minitriton.dialects.fast_paths.op_access import forward_name
 from minitriton.dialects.narrowing import instance_of
 from minitriton.rewriting.settled import is_used_less
 
+FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {
+    Float16Type: (11, 15),
+    BFloat16Type: (8, 127),
+    Float32Type: (24, 127),
+    Float64Type: (53, 1023),
+}
+"""Of float types: significant bits, greatest exponent."""
+
 INDEX_WIDTH = 64
 
 

@@ -27,19 +27,16 @@ What binary ops have in common is here too: constants go right, two constants gi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-
-from xdsl.ir import Operation
-
-if TYPE_CHECKING:
-    from minitriton.rewriting.rewriter import Rewriter
 from enum import Enum
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
+
+if TYPE_CHECKING:
+    from minitriton.rewriting.rewriter import Rewriter
 
 Pattern: TypeAlias = "Callable[[Any, Rewriter], bool]"
 PatternT = TypeVar("PatternT", bound=Callable[..., bool])
@@ -151,27 +148,23 @@ def constant_to_the_right(op: Operation) -> Folded:
     return None
 
 
-def fold_ints(op: Operation, rule: IntRule) -> Folded:
-    """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value."""
+def fold_ints(op: Operation, rule: IntRule, *, commutes: bool = False) -> Folded:
+    """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value. Else a constant goes right if the op `commutes`."""
     rhs = number_of(constant_attr(operand_at(op, 1)))
-    if type(rhs) is not int:
-        return None
-    lhs = number_of(constant_attr(operand_at(op, 0)))
-    if type(lhs) is not int:
-        return None
+    lhs = number_of(constant_attr(operand_at(op, 0))) if type(rhs) is int else None
+    if type(rhs) is not int or type(lhs) is not int:
+        return constant_to_the_right(op) if commutes else None
     result_type = op.results[0].type
     value = rule(lhs, rhs, width_of(result_type))
     return None if value is None else int_attr(result_type, value)
 
 
-def fold_floats(op: Operation, rule: FloatRule) -> Folded:
-    """Both operands known: `rule(lhs, rhs)`, rounded to the result type."""
+def fold_floats(op: Operation, rule: FloatRule, *, commutes: bool = False) -> Folded:
+    """Both operands known: `rule(lhs, rhs)`, rounded to the result type. Else a constant goes right if the op `commutes`."""
     rhs = number_of(constant_attr(operand_at(op, 1)))
-    if type(rhs) is not float:
-        return None
-    lhs = number_of(constant_attr(operand_at(op, 0)))
-    if type(lhs) is not float:
-        return None
+    lhs = number_of(constant_attr(operand_at(op, 0))) if type(rhs) is float else None
+    if type(rhs) is not float or type(lhs) is not float:
+        return constant_to_the_right(op) if commutes else None
     return float_attr(op.results[0].type, rule(lhs, rhs))
 
 

@@ -124,6 +124,8 @@ class UnsupportedOption(MinitritonError, ValueError):
     """An option that this target cannot compile with; also a `ValueError`, as in Triton."""
 
 
+POISON = "poison"
+"""The instrumentation mode in which launches without a GPU find what depends on values that nobody gave."""
 OPTIONS_THAT_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
 """Compile options that have other files read or written: not taken from data of another user."""
 
@@ -207,6 +209,7 @@ class CompileOptions:
             "warp_size": target.warp_size,
             "enable_fp_fusion": knobs.language.default_fp_fusion,
             "triton_version": knobs.language.triton_version,
+            "instrumentation_mode": knobs.compilation.instrumentation_mode,
         }
         if knobs.language.fp32_default:
             values["default_dot_input_precision"] = knobs.language.fp32_default

@@ -346,3 +346,41 @@ def test_the_command_line_gives_the_step_other_options(capsys: pytest.CaptureFix
     step = ["--set", "assemble-ptx{registers=64}"]
     assert main(["compile", "minitriton_kernels/vector_add.py:vector_add", *signature, *step]) == 0
     assert capsys.readouterr().out.strip().endswith("emit-ptx,assemble-ptx{registers=64}")
+
+
+@pytest.mark.parametrize(
+    ("demand", "by_ptxas", "taken", "asked"),
+    [
+        ("filled=64 held=64", "72:0", b"72:0", ["nvjitlink", "ptxas"]),
+        ("filled=64 held=64", "72:8", b"200:0", ["nvjitlink", "ptxas", "nvjitlink"]),
+        ("carried=8 loaded=8 reading_loops=1", "72:0", b"112:0", ["nvjitlink", "nvjitlink"]),
+    ],
+    ids=["more CTAs", "spills", "loads in a loop"],
+)
+def test_a_straight_kernel_that_half_fills_an_sm_is_assembled_by_ptxas_too(
+    demand: str, by_ptxas: str, taken: bytes, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def assemble(ptx: str, sm: str, flags: list[str], assembler: str) -> nvjitlink.Assembled:
+        found.append(assembler)
+        limit = re.search(r"\.maxnreg (\d+)\n", ptx)
+        text = by_ptxas if assembler == "ptxas" else f"{limit[1] if limit else 221}:0"
+        return nvjitlink.Assembled(text.encode(), "")
+
+    monkeypatch.delenv("MINITRITON_ASSEMBLER", raising=False)
+    monkeypatch.setattr(assemblers.nvjitlink, "load_library", lambda: object())
+    monkeypatch.setattr(assemble_ptx, "find_ptxas", lambda: "/somewhere/ptxas")
+    monkeypatch.setattr(assemble_ptx, "assemble", assemble)
+    monkeypatch.setattr(
+        assemble_ptx, "kernel_resources", lambda cubin, _: KernelResources(*map(int, cubin.split(b":")))
+    )
+    cubin = assembled(kernel(demand, threads=64))
+    assert (cubin, found) == (taken, asked)
+    assert cubin.unlimited == b"221:0"
+
+
+def test_between_a_limit_that_spills_and_none_the_next_one_is_tried(behaves: Callable[..., Tried]) -> None:
+    tried = behaves(takes(214, spills={128: 40}))
+    assert assembled(kernel("carried=32 loaded=32 reading_loops=1 filled=16 shared_bytes=8192")) == b"168:0"
+    assert tried == [None, 128, 168]

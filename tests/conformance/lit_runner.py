@@ -1,6 +1,8 @@
 """Runs Triton's lit tests of the passes that minitriton has, from a checkout of Triton, through `minitriton-opt`.
 
-    TRITON_SRC=/path/to/triton python tests/conformance/lit_runner.py [SUBSTRING ...]
+    TRITON_SRC=/path/to/triton python tests/conformance/lit_runner.py [--amd] [SUBSTRING ...]
+
+`--amd`: the tests of AMD's passes, all of them; a pass that is not there fails its chunks.
 
 A test's RUN lines are read from its file; each `// -----` chunk with expectations is run and checked by itself with
 FileCheck (the one in Triton's wheel where installed, else the Python package), so that the table counts chunks.
@@ -156,24 +158,67 @@ class Run:
     invocation: Invocation
     flags: list[str] | None
     with_remarks: bool
+    error: str = ""
+    """Why the command line cannot be run."""
+    text: str = ""
+    """What is run: the test, or the parts of it that are joined."""
 
 
-def run_lines(text: str) -> list[Run]:
-    """The RUN lines that are not for AMD. Raises for passes we do not have."""
+def is_for_amd(line: str) -> bool:
+    """Whether a RUN line is one of AMD's passes."""
+    return "tritonamdgpu" in line or "amdgpu" in line.partition("|")[0]
+
+
+def amd_files(root: Path) -> list[str]:
+    """The lit tests of AMD's passes, attributes and ops."""
+    files = sorted((root / "test").rglob("*.mlir"))
+    return [
+        str(f.relative_to(root / "test"))
+        for f in files
+        if "amd" in f.parts or any(map(is_for_amd, run_texts(f.read_text())))
+    ]
+
+
+def run_texts(text: str) -> list[str]:
+    """The RUN lines, whole."""
     joined = re.sub(r"\\\n\s*//\s*RUN:", "", text)
+    return re.findall(r"^\s*//\s*RUN:\s*(.*)$", joined, re.MULTILINE)
+
+
+def run_lines(text: str, amd: bool = False, in_amd_folder: bool = False) -> list[Run]:
+    """The RUN lines that are not for AMD, or those that are. Raises for passes we do not have; those of AMD fail later."""
     found: list[Run] = []
-    for line in re.findall(r"^\s*//\s*RUN:\s*(.*)$", joined, re.MULTILINE):
-        if "tritonamdgpu" in line:
+    for line in run_texts(text):
+        if is_for_amd(line) is not amd and not in_amd_folder:
             continue
         command, _, check = line.partition("|")
-        if "amdgpu" in command:
+        words = [w for w in shlex.split(command) if w not in ("triton-opt", "2>&1") and "%" not in w]
+        if words[:1] == ["split-file"] or words[:1] == ["cat"]:
             continue
-        words = [w for w in shlex.split(command) if w not in ("triton-opt", "%s", "2>&1")]
+        parts = re.findall(r"%t/\S+", command)
         flags: list[str] | None = None
         if check:
-            flags = [w for w in shlex.split(check) if w not in ("FileCheck", "%s")]
-        found.append(Run(parse_arguments(words), flags, "2>&1" in command))
+            joined = re.sub(r"(-check-prefix(?:es)?) +", r"\1=", check)
+            flags = [w for w in shlex.split(joined) if w != "FileCheck" and "%" not in w]
+        try:
+            invocation, error = parse_arguments(words), ""
+        except MinitritonError as caught:
+            if not amd:
+                raise
+            invocation, error = Invocation(split="split-input-file" in command), caught.message
+        found.append(Run(invocation, flags, "2>&1" in command, error, joined_parts(text, parts[0]) if parts else text))
     return found
+
+
+def joined_parts(text: str, name: str) -> str:
+    """The file `name` that RUN lines put together of the parts of a test (`split-file`, `cat`)."""
+    sections = re.split(r"^//--- (\S+)$", text, flags=re.MULTILINE)
+    parts = {f"%t/{title}": part for title, part in zip(sections[1::2], sections[2::2], strict=True)}
+    for line in run_texts(text):
+        made = re.fullmatch(rf"cat (.*) > {re.escape(name)}", line.strip())
+        if made is not None:
+            return "".join(parts[each] for each in made[1].split())
+    return parts[name]
 
 
 def prefixes(flags: list[str]) -> list[str]:
@@ -189,19 +234,20 @@ _DIRECTIVE = r"(-(LABEL|NEXT|SAME|NOT|DAG|EMPTY|COUNT-\d+))?(\{[A-Z,]+\})?:"
 """What follows the prefix of an expectation."""
 
 
-def run_file(root: Path, name: str) -> list[Outcome]:
+def run_file(root: Path, name: str, amd: bool = False) -> list[Outcome]:
     """The outcome of every chunk with expectations in one lit test."""
     text = (root / "test" / name).read_text()
     outcomes: list[Outcome] = []
-    for run in run_lines(text):
+    for run in run_lines(text, amd, amd and "amd" in Path(name).parts):
         invocation, flags = run.invocation, run.flags
-        chunks = re.split(r"^// ?-----.*$", text, flags=re.MULTILINE) if invocation.split else [text]
+        whole = run.text
+        chunks = re.split(r"^// ?-----.*$", whole, flags=re.MULTILINE) if invocation.split else [whole]
         for number, chunk in enumerate(chunks):
             if flags is not None and not re.search(rf"\b({'|'.join(prefixes(flags))}){_DIRECTIVE}", chunk):
                 continue
-            if OTHER_TARGETS.search(chunk) and not name.startswith("Gluon/"):
+            if OTHER_TARGETS.search(chunk) and not name.startswith("Gluon/") and not amd:
                 continue
-            detail = _run_chunk(chunk, name, run)
+            detail = run.error or _run_chunk(chunk, name, run)
             if number and "undefined variable" in detail:
                 # FileCheck reads the whole file: a chunk may use what an earlier one has matched.
                 detail = _run_chunk("// -----\n".join(chunks[number - 1 : number + 1]), name, run)
@@ -263,13 +309,14 @@ def main() -> int:
     if not source:
         print("set TRITON_SRC to a checkout of Triton at the commit of 3.6.0", file=sys.stderr)
         return 2
-    wanted = sys.argv[1:]
+    amd = "--amd" in sys.argv
+    wanted = [each for each in sys.argv[1:] if each != "--amd"]
     total = passed = 0
-    for name in FILES:
+    for name in amd_files(Path(source)) if amd else FILES:
         if wanted and not any(w in name for w in wanted):
             continue
         try:
-            outcomes = [o for o in run_file(Path(source), name) if not o.excused]
+            outcomes = [o for o in run_file(Path(source), name, amd) if not o.excused]
         except MinitritonError as error:
             print(f"{name:45} {error.message}")
             continue

@@ -95,8 +95,8 @@ def read_record(kernel: Path) -> dict[str, Any]:
     return json.loads(gzip.decompress(record_path(kernel).read_bytes()))
 
 
-def record_corpus(folder: Path, arch: str, only: str) -> None:
-    """Records Triton's passes on the corpus's kernels."""
+def record_corpus(folder: Path, arch: str, only: str, is_small: bool) -> None:
+    """Records Triton's passes on the corpus's kernels; `is_small`: as for arrays of less than 2 GiB on AMD."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -115,7 +115,12 @@ def record_corpus(folder: Path, arch: str, only: str) -> None:
         kernel = folder / f"{Path(case.file).stem}.{case.name}.py"
         if only not in kernel.stem or (is_amd and case.num_ctas > 1):
             continue
-        source = ASTSource(getattr(load_kernels(case.file, "triton"), case.kernel), *source_parts(case))
+        signature, constants, attributes = source_parts(case)
+        if is_small:
+            for index, kind in enumerate(signature.values()):
+                if kind.startswith("*"):
+                    attributes.setdefault((index,), []).append(["tt.pointer_range", 32])
+        source = ASTSource(getattr(load_kernels(case.file, "triton"), case.kernel), signature, constants, attributes)
         try:
             found = steps_of_source(source, target, case.launch_options)
         except Exception as error:
@@ -216,6 +221,7 @@ def main() -> int:
     parser.add_argument("--torch-python", default=sys.executable)
     parser.add_argument("--arch", default="gfx942", help="with --corpus")
     parser.add_argument("--only", default="", help="only kernels whose name contains this")
+    parser.add_argument("--small", action="store_true", help="with --corpus: arrays have less than 2 GiB (AMD)")
     parser.add_argument("--passes", default="", help="with --compare: only passes whose name contains this")
     parser.add_argument("--verbose", action="store_true", help="list every difference")
     arguments = parser.parse_args()
@@ -227,7 +233,7 @@ def main() -> int:
         harvest(arguments.folder, Path(source), arguments.torch_python, dots=arguments.dots)
         return 0
     if arguments.corpus:
-        record_corpus(arguments.folder, arguments.arch, arguments.only)
+        record_corpus(arguments.folder, arguments.arch, arguments.only, arguments.small)
         return 0
     if arguments.compare:
         return compare(arguments.folder, arguments.only, arguments.passes, arguments.verbose)

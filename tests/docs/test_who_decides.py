@@ -47,9 +47,10 @@ def test_the_barriers_of_lowerings_are_those_of_the_table() -> None:
         cls.name: cls for cls in _subclasses(IRDLOperation) if LoweringBarrier.of_class(cls) and hasattr(cls, "name")
     }
     assert set(classes) == set(table)
-    target_info("cuda")  # its lowerings are registered from then on
+    for backend in ("cuda", "hip"):
+        target_info(backend)  # its lowerings are registered from then on
     for name, cls in classes.items():
-        rule = lowerings_of("cuda").of_class(cls)
+        rule = lowerings_of("hip" if name.startswith("amdg.") else "cuda").of_class(cls)
         assert rule is not None and rule.__module__ == "minitriton." + table[name].removesuffix(".py").replace("/", ".")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
 from minitriton import lab
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.environment import NEXT_LEVEL, NOT_RIGHT, PassOrderEnvironment
+from minitriton.lab.sweeping.environment import FINISH, NEXT_LEVEL, NOT_RIGHT, PassOrderEnvironment
 from minitriton.lab.sweeping.space import is_fixed
 
 KERNELS = ["running_product", "running_sums"]
@@ -51,13 +52,29 @@ def test_what_a_contract_forbids_changes_nothing(env: PassOrderEnvironment) -> N
     assert (before[:-2] == after[:-2]).all()
 
 
-def test_going_on_without_what_is_needed_is_not_right(env: PassOrderEnvironment) -> None:
+def test_the_rest_of_the_default_pipeline_is_taken_at_the_end_and_where_it_is_asked_for(
+    env: PassOrderEnvironment,
+) -> None:
+    env.reset(seed=2)
+    _, reward, over, cut, info = env.step(FINISH)
+    assert (reward, over, cut, info["record"].result) == (pytest.approx(0.0, abs=1e-9), True, False, "right")
+    assert env.render() == str(env._evaluate.task.pipeline())
     env.reset(seed=2)
     over = cut = False
     while not (over or cut):
         _, reward, over, cut, info = env.step(NEXT_LEVEL)
-    assert info["record"].result != "right"
-    assert reward == NOT_RIGHT
+    assert cut and info["record"].result == "right"
+
+
+def test_an_agent_that_keeps_to_the_mask_ends_with_a_right_program(env: PassOrderEnvironment) -> None:
+    rng = np.random.default_rng(0)
+    for episode in range(6):
+        _, info = env.reset(seed=episode)
+        reward, over, cut = 0.0, False, False
+        while not (over or cut):
+            may = np.flatnonzero(info["action_mask"])
+            _, reward, over, cut, info = env.step(int(rng.choice(may[may != FINISH])))
+        assert info["record"].result == "right" and reward > NOT_RIGHT
 
 
 def test_an_environment_without_kernels_says_so_and_one_needs_no_list() -> None:

@@ -226,7 +226,7 @@ class Window(NamedTuple):
 @triton.jit
 def windowed(window, out, SIZE: tl.constexpr):
     at = tl.arange(0, SIZE.length)
-    tl.store(out + at, tl.load(window.pointer + at, mask=at < window.length))
+    tl.store(out + at, tl.load(window.pointer + at, mask=at < window.length, other=0.0))
 
 
 def test_named_tuples_are_recorded_with_their_names(tmp_path: Path) -> None:

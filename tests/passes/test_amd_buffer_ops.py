@@ -40,13 +40,17 @@ tt.store %t, %v : tensor<256x!tt.ptr<f32>, #b>
 
 
 def test_what_all_elements_share_goes_into_the_base() -> None:
-    text = after("tritonamdgpu-canonicalize-pointers,canonicalize", SUM, "%p: !tt.ptr<f32>, %i: i32")
+    text = after(
+        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true},canonicalize",
+        SUM,
+        "%p: !tt.ptr<f32>, %i: i32",
+    )
     assert re.search(r"%(\d+) = tt.addptr %p, %i : !tt.ptr<f32>, i32", text)
     assert re.search(r"tt.addptr %\w+, %r : tensor<256x!tt.ptr<f32>", text)
 
 
 def test_small_offsets_become_those_of_a_buffer() -> None:
-    both = "tritonamdgpu-canonicalize-pointers,canonicalize,tritonamdgpu-convert-buffer-ops"
+    both = "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true},canonicalize,tritonamdgpu-convert-buffer-ops"
     text = after(both, SUM, "%p: !tt.ptr<f32>, %i: i32")
     assert re.search(r"amdg.buffer_load %\w+\[%r\]", text) and re.search(r"amdg.buffer_store %\w+, %\w+\[%r\]", text)
     assert "tt.load" not in text and "tt.store" not in text
@@ -82,6 +86,73 @@ def test_buffers_give_the_numbers_of_numpy(element: str, n: int) -> None:
 
 
 def test_a_small_argument_is_a_base_as_it_is() -> None:
-    both = "tritonamdgpu-canonicalize-pointers,canonicalize,tritonamdgpu-convert-buffer-ops"
-    text = after(both, SUM, "%p: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %i: i32")
-    assert re.search(r"amdg.buffer_load %p\[%o\]", text)
+    text = after(CHAIN, SUM, "%p: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %i: i32")
+    assert re.search(r"amdg.buffer_load %p\[%\w+\]", text) and "tt.addptr" not in text
+
+
+CARRIED = """
+%c0 = arith.constant 0 : i32
+%c1 = arith.constant 1 : i32
+%r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #b>
+%s = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #b>
+%t = tt.addptr %s, %r : tensor<256x!tt.ptr<f32>, #b>, tensor<256xi32, #b>
+%n = tt.splat %i : i32 -> tensor<256xi32, #b>
+%end = scf.for %k = %c0 to %i step %c1 iter_args(%a = %t) -> (tensor<256x!tt.ptr<f32>, #b>) : i32 {
+  %v = tt.load %a : tensor<256x!tt.ptr<f32>, #b>
+  tt.store %a, %v : tensor<256x!tt.ptr<f32>, #b>
+  %next = tt.addptr %a, %n : tensor<256x!tt.ptr<f32>, #b>, tensor<256xi32, #b>
+  scf.yield %next : tensor<256x!tt.ptr<f32>, #b>
+}
+"""
+
+
+@pytest.mark.parametrize("attribute", ["", " {tt.pointer_range = 32 : i32}"])
+def test_a_loop_carries_base_and_offsets_in_place_of_pointers(attribute: str) -> None:
+    text = after(CHAIN, CARRIED, f"%p: !tt.ptr<f32>{attribute}, %i: i32")
+    assert "tt.load" not in text and "tt.store" not in text and "x!tt.ptr" not in text
+
+
+CHAIN = (
+    "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true},canonicalize,tritonamdgpu-convert-buffer-ops{"
+    "arch-generation-name=gfx942 wide-offsets=true},canonicalize"
+)
+
+
+@triton.jit
+def walk(x, out, steps, stride, BLOCK: tl.constexpr):
+    at = x + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for _ in range(steps):
+        total += tl.load(at)
+        at += stride
+    tl.store(out + tl.arange(0, BLOCK), total)
+
+
+@triton.jit
+def tally(x, out, N: tl.constexpr, KIND: tl.constexpr):
+    i = tl.arange(0, N)
+    old = tl.atomic_add(out + i // 2, tl.load(x + i), mask=i < N - 3)
+    tl.store(x + i, (old * 0).to(KIND))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_pointers_that_a_loop_carries_read_what_they_should(steps: int) -> None:
+    source = ASTSource(walk, {"x": "*fp32", "out": "*fp32", "steps": "i32", "stride": "i32"}, {"BLOCK": 64}, {})
+    kernel = triton.compile(source, GFX942)
+    x, out = np.arange(6 * 80, dtype=np.float32), np.zeros(64, np.float32)
+    kernel[(1,)](x, out, steps, 80)
+    np.testing.assert_array_equal(out, sum((x[80 * n : 80 * n + 64] for n in range(steps)), np.zeros(64, np.float32)))
+
+
+@pytest.mark.parametrize("element", ["i32", "i64", "fp32", "fp16"])
+def test_atomics_of_buffers_add_up(element: str) -> None:
+    dtype: Any = {"i32": np.int32, "i64": np.int64, "fp32": np.float32, "fp16": np.float16}[element]
+    kind: Any = {"i32": tl.int32, "i64": tl.int64, "fp32": tl.float32, "fp16": tl.float16}[element]
+    source = ASTSource(tally, {"x": f"*{element}", "out": f"*{element}"}, {"N": 128, "KIND": kind}, {})
+    kernel = triton.compile(source, GFX942)
+    assert ("buffer_atomic_add" in kernel.asm["amdgcn"]) == (element != "fp16")
+    x, out = np.ones(128, dtype), np.zeros(64, dtype)
+    kernel[(1,)](x, out)
+    wanted = np.full(64, 2, dtype)
+    wanted[-2:] = 1, 0
+    np.testing.assert_array_equal(out, wanted)

@@ -42,11 +42,15 @@ def attention(q, k, v, out, n, N: tl.constexpr, BN: tl.constexpr):
     tl.store(out + rows * N + inner, total)
 
 
-def compiled(kernel: Any, pointers: int, size: str, constants: dict[str, Any], stages: int, aligned: int = 0) -> Any:
+def compiled(
+    kernel: Any, pointers: int, size: str, constants: dict[str, Any], stages: int, aligned: int = 0, warps: int = 4
+) -> Any:
     names = kernel.arg_names
     signature = dict.fromkeys(names[: pointers - 1], "*fp16") | {names[pointers - 1]: "*fp32", size: "i32"}
     attrs = {(position,): [["tt.divisibility", 16]] for position in range(pointers + aligned)}
-    return triton.compile(ASTSource(kernel, signature, constants, attrs), GFX942, {"num_stages": stages})
+    return triton.compile(
+        ASTSource(kernel, signature, constants, attrs), GFX942, {"num_stages": stages, "num_warps": warps}
+    )
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
@@ -73,7 +77,7 @@ def test_a_load_waits_in_registers_for_one_buffer() -> None:
     body = text[text.index("scf.for") : text.index("scf.yield")]
     order = re.findall(r"tt\.load|amdg\.buffer_load|ttg\.local_load|tt\.dot|ttg\.local_store", body)
     assert [name.split(".")[1].removeprefix("buffer_") for name in order] == [
-        "load", "local_load", "load", "local_load", "dot", "local_store", "local_store"
+        "local_load", "load", "local_load", "load", "dot", "local_store", "local_store"
     ]  # fmt: skip
 
 
@@ -100,3 +104,32 @@ def test_a_barrier_less_in_the_loop_is_found() -> None:
             finding.kind for finding in run(kernel, a, b, np.zeros((32, 32), np.float32), 96, text=damaged).findings
         }
         assert "shared-race" in found
+
+
+@triton.jit
+def tiles(a, b, out, k, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    rows, columns, steps = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    left, right = a + rows * k + steps[None, :], b + steps[:, None] * N + columns
+    total = tl.zeros([M, N], tl.float32)
+    for _ in range(0, k, BK):
+        total = tl.dot(tl.load(left), tl.load(right), total)
+        left += BK
+        right += BK * N
+    tl.store(out + rows * N + columns, total)
+
+
+@pytest.mark.parametrize(("n", "slices"), [(128, 2), (256, 4)])
+def test_two_halves_of_eight_waves_take_turns(n: int, slices: int) -> None:
+    kernel = compiled(tiles, 3, "k", {"M": 256, "N": n, "BK": 64}, 2, aligned=1, warps=8)
+    text = kernel.asm["ttgir"]
+    assert text.count("amdg.cond_barrier") == 2 and text.count("rocdl.s.setprio 1") == slices
+    a, b = (np.random.default_rng(2).standard_normal(shape).astype(np.float16) for shape in ((256, 192), (192, n)))
+    out = np.zeros((256, n), np.float32)
+    report = run(kernel, a, b, out, 192)
+    assert report.ok, report.findings
+    np.testing.assert_allclose(out, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-3, atol=1e-3)
+
+
+def test_an_operand_that_is_not_contiguous_along_k_is_transposed_in_registers() -> None:
+    text = compiled(tiles, 3, "k", {"M": 64, "N": 64, "BK": 64}, 2, aligned=1).asm["ttgir"]
+    assert "amdg.in_thread_transpose" in text and "#ttg.amd_rotating_shared" in text

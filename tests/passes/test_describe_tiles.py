@@ -193,3 +193,42 @@ def test_what_is_no_box_is_loaded_as_before(loads: str, parameters: str) -> None
     text = _described(loads, parameters)
     assert "tt.descriptor_load" not in text
     assert text.count("tt.load") == 2
+
+
+@triton.jit
+def _products(x_ptr, y_ptr, out_ptr, m, K, stride, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    batch = tl.program_id(1).to(tl.int64)
+    rows, columns, depth = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        inside = (rows < m)[:, None]
+        x = tl.load(x_ptr + batch * m * K + rows[:, None] * K + (k + depth)[None, :], mask=inside, other=0.0)
+        y = tl.load(y_ptr + (k + depth)[:, None] * stride + columns[None, :])
+        total = tl.dot(x, y, total)
+    at = batch * m * BN + rows[:, None] * BN + columns[None, :]
+    tl.store(out_ptr + at, total.to(tl.float16), mask=(rows < m)[:, None])
+
+
+def _product(m: int, tile: int, step: int, describes: bool) -> tuple[bytes, bool]:
+    """The result of two products of `m` rows in tiles of `tile` by `tile`, and whether it came by copies."""
+    rng = np.random.default_rng(1)
+    x, y = (rng.standard_normal(shape).astype(np.float16) for shape in ((2, m, 64), (64, tile)))
+    out = np.zeros((2, m, tile), np.float16)
+    kernel = _products[(-(-m // tile), 2)](
+        x, y, out, m, 64, tile, tile, tile, step, num_warps=4, num_stages=2, describe_tiles=describes
+    )
+    np.testing.assert_allclose(out, (x @ y), atol=0.05)
+    return out.tobytes(), COPIES in kernel.asm["ptx"]
+
+
+@pytest.mark.parametrize("m", [64, 104])
+def test_rows_of_a_batch_end_where_the_mask_says(m: int) -> None:
+    """Each batch is an index of a dimension of its own: a tile must not read into the next one."""
+    described, came_by_copies = _product(m, 64, 32, True)
+    assert came_by_copies
+    assert described == _product(m, 64, 32, False)[0]
+
+
+@pytest.mark.parametrize(("step", "are_copies"), [(32, False), (64, True)])
+def test_short_rows_next_to_a_tile_across_k_keep_their_pointers(step: int, are_copies: bool) -> None:
+    assert _product(128, 128, step, True)[1] == are_copies

@@ -155,7 +155,8 @@ def test_shared_memory_is_what_a_compile_takes(
     expected = resources(problem.roles, {**problem.given, **values}, warps, stages, target.capability)
     source = problem.source_of(values)
     assert isinstance(source, ASTSource)
-    kernel = compile(source, target, {"num_warps": warps, "num_stages": stages}, assemble=False)
+    options = {"num_warps": warps, "num_stages": stages, "describe_tiles": True}  # as launches have it
+    kernel = compile(source, target, options, assemble=False)
     assert expected.shared_bytes == kernel.metadata.shared
 
 

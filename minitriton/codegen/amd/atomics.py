@@ -9,20 +9,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers, needs_scratch
+from minitriton.codegen.amd.buffers import Buffer
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.old_values import ATOMICS, Accesses, atomic_scratch, finish, predicates_of
-from minitriton.codegen.types import I1, INTEGERS, bit_width, lane_type, struct_type
+from minitriton.codegen.types import I1, I64, INTEGERS, bit_width, lane_type, struct_type
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import tt
+from minitriton.dialects import rocdl, tt
+from minitriton.dialects.amdg import BufferAtomicCASOp, BufferAtomicRMWOp
 from minitriton.dialects.attribute_values import string_attr, word
 
-needs_scratch(*ATOMICS)(atomic_scratch)
+needs_scratch(*ATOMICS, BufferAtomicRMWOp, BufferAtomicCASOp)(atomic_scratch)
 
 _SCOPES = {"gpu": "agent", "cta": "workgroup", "sys": "", "system": ""}
 """LLVM's names (AMDGPUUsage, "Memory Scopes"); the whole system has none."""
@@ -51,6 +54,57 @@ def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
     _each_element(f, op, None, tuple(op.operands), make)
 
 
+@lowers(BufferAtomicRMWOp)
+def buffer_atomic_rmw(f: FunctionLowering, op: BufferAtomicRMWOp) -> None:
+    """One instruction for each element. Floats of 16 bits by their addresses: the instruction would take two."""
+    kind = word(op.atomic_rmw_op)
+    if bit_width(f.element_type(op.results[0])) >= _LEAST_BITS:
+        _each_of_buffer(f, op, op.mask, (op.value,), _BUFFER_OPERATIONS.get(kind, kind))
+        return
+    operation = string_attr(_OPERATIONS.get(kind, kind))
+
+    def make(order: _Order, offset: SSAValue, value: SSAValue) -> SSAValue:
+        address = f.b.gep(f.values[op.ptr], f.b.cast(L.ZExtOp, offset, I64), value.type)
+        return f.b.value(ours.AtomicRMWOp, (address, value), value.type, {"bin_op": operation, **order.properties()})
+
+    _each_element(f, op, op.mask, (op.offsets, op.value), make)
+
+
+@lowers(BufferAtomicCASOp)
+def buffer_atomic_cas(f: FunctionLowering, op: BufferAtomicCASOp) -> None:
+    """One instruction for each element."""
+    _each_of_buffer(f, op, None, (op.val, op.cmp), "cmpswap")
+
+
+_LEAST_BITS = 32
+_BUFFER_OPERATIONS = {"exch": "swap", "max": "smax", "min": "smin", "fmax": "fmax", "fmin": "fmin"}
+
+
+def _each_of_buffer(
+    f: FunctionLowering,
+    op: BufferAtomicRMWOp | BufferAtomicCASOp,
+    mask: SSAValue | None,
+    operands: Sequence[SSAValue],
+    operation: str,
+) -> None:
+    """Instructions that take part in no order by themselves, between fences of the scope."""
+    b = f.b
+    accesses = Accesses(f, op.offsets, 1)
+    buffer = Buffer(f, op, predicates_of(f, op.offsets, mask, accesses), accesses)
+    sem, scope = word(op.sem), _SCOPES[word(op.scope)]
+    if sem in ("release", "acq_rel"):
+        b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
+    old: list[SSAValue] = []
+    for start, offset in zip(accesses.starts, buffer.offsets, strict=True):
+        elements = [registers.element(b, f.values[value], start) for value in operands]
+        values = (*elements, buffer.resource, offset)
+        properties = {"operation": string_attr(operation)}
+        old.append(b.value(rocdl.RawPtrBufferAtomicOp, values, elements[0].type, properties))
+    if sem in ("acquire", "acq_rel"):
+        b.operation(ours.FenceOp, (), (), _Order("acquire", scope).properties())
+    finish(f, op, accesses, old)
+
+
 class _Order(NamedTuple):
     """How an instruction is ordered with other accesses, for the threads of a scope."""
 
@@ -63,15 +117,15 @@ class _Order(NamedTuple):
 
 def _each_element(
     f: FunctionLowering,
-    op: tt.AtomicRMWOp | tt.AtomicCASOp,
+    op: tt.AtomicRMWOp | tt.AtomicCASOp | BufferAtomicRMWOp,
     mask: SSAValue | None,
     operands: Sequence[SSAValue],
     make: Callable[..., SSAValue],
 ) -> None:
     """What `make` makes of the order and an element of each of `operands`, in a branch where there is a mask; then the old values."""
     b = f.b
-    accesses = Accesses(f, op.operands[0], 1)
-    masks = predicates_of(f, op.operands[0], mask, accesses)
+    accesses = Accesses(f, operands[0], 1)
+    masks = predicates_of(f, operands[0], mask, accesses)
     columns = [[registers.element(b, f.values[value], start) for start in accesses.starts] for value in operands]
     sem, scope = word(op.sem), _SCOPES[word(op.scope)]
     several = len(accesses.starts) > 1

@@ -7,6 +7,7 @@ An offset outside of the size reads as zero and is not written (MI300 ISA, "Buff
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
 from xdsl.dialects import llvm as L
@@ -22,7 +23,7 @@ from minitriton.codegen.lowering.old_values import Accesses, store_masks
 from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.types import F16, F32, I8, I16, I32, bit_width, lane_type, vector_type
 from minitriton.dialects import rocdl
-from minitriton.dialects.amdg import BufferLoadOp, BufferStoreOp
+from minitriton.dialects.amdg import BufferAtomicCASOp, BufferAtomicRMWOp, BufferLoadOp, BufferStoreOp
 from minitriton.dialects.narrowing import instance_of
 
 OUTSIDE = 1 << 31
@@ -55,11 +56,15 @@ def _moved(element: Attribute, count: int) -> Attribute:
     return {8: I8, 16: I16}.get(bits) or vector_type(I32, bits // 32)
 
 
-class _Buffer:
+class Buffer:
     """The descriptor of an access, and the offset in bytes of each of its vectors."""
 
     def __init__(
-        self, f: FunctionLowering, op: BufferLoadOp | BufferStoreOp, masks: list[SSAValue], accesses: Accesses
+        self,
+        f: FunctionLowering,
+        op: BufferLoadOp | BufferStoreOp | BufferAtomicRMWOp | BufferAtomicCASOp,
+        masks: Sequence[SSAValue | None],
+        accesses: Accesses,
     ) -> None:
         self.f, b = f, f.b
         flags = _CDNA if f.module.lane_bits == CDNA_LANE_BITS else _RDNA
@@ -68,8 +73,9 @@ class _Buffer:
         self.offsets: list[SSAValue] = []
         for number, start in enumerate(accesses.starts):
             offset = b.mul(registers.element(b, f.values[op.offsets], start), b.i32(size))
-            if masks:
-                offset = b.select(masks[number], offset, b.i32(-OUTSIDE))
+            mask = masks[number] if masks else None
+            if mask is not None:
+                offset = b.select(mask, offset, b.i32(-OUTSIDE))
             self.offsets.append(offset)
 
 
@@ -80,7 +86,7 @@ def load(f: FunctionLowering, op: BufferLoadOp) -> None:
     kept = memory_type(f.element_type(result))
     accesses = Accesses(f, op.offsets, buffer_width(f, op))
     masks = [] if op.mask is None else [registers.element(b, f.values[op.mask], start) for start in accesses.starts]
-    buffer = _Buffer(f, op, masks, accesses)
+    buffer = Buffer(f, op, masks, accesses)
     words, type_ = _moved(kept, accesses.width), vector_type(kept, accesses.width)
     others = None if op.other is None else to_memory(f, registers.vector(b, f.values[op.other], accesses.count))
     parts: list[SSAValue] = []
@@ -100,7 +106,7 @@ def store(f: FunctionLowering, op: BufferStoreOp) -> None:
     accesses = Accesses(f, op.offsets, buffer_width(f, op))
     own = f.representative(f.facts(op.offsets.type).layout)
     masks = store_masks(f, accesses, op.mask, own)
-    buffer = _Buffer(f, op, masks, accesses)
+    buffer = Buffer(f, op, masks, accesses)
     words = _moved(lane_type(data.type), accesses.width)
     for number, start in enumerate(accesses.starts):
         value = b.bitcast(b.permute(data, range(start, start + accesses.width)), words)

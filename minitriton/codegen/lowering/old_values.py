@@ -23,17 +23,24 @@ from minitriton.pipeline.choice import remark
 
 class Accesses:
     """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`. Registers whose number has a bit
-    of `replicated` hold copies."""
+    of `replicated` hold copies; `members` are, of each vector, the starts of all that have its addresses, where `once` asks for one access of each."""
 
-    __slots__ = ("count", "replicated", "starts", "width")
+    __slots__ = ("count", "members", "replicated", "starts", "width")
 
-    def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int):
+    def __init__(self, f: FunctionLowering, pointer: SSAValue, width: int, *, once: bool = False):
         self.count = f.count(pointer)
         self.replicated = 0
         self.width = min(width, self.count)
         if instance_of(pointer.type, TensorType):
             self.replicated = f.facts(pointer.type).layout.free_masks.get("register", 0)
-        self.starts = [s for s in range(0, self.count, self.width) if not s & self.replicated]
+        starts = [s for s in range(0, self.count, self.width) if not s & self.replicated]
+        equal = f.equal_registers(pointer) if once else None
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for start in starts:
+            vector = range(start, start + self.width)
+            groups.setdefault(tuple(vector if equal is None else (equal[1][each] for each in vector)), []).append(start)
+        self.members = list(groups.values())
+        self.starts = [members[0] for members in self.members]
 
     @property
     def registers(self) -> list[int]:
@@ -47,9 +54,14 @@ class Accesses:
 
     def expanded(self) -> list[int] | None:
         """For each register its index among the moved ones; None if it is the same."""
-        if not self.replicated:
+        if self.loaded == self.count:
             return None
-        index = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
+        index = {
+            start + i: n * self.width + i
+            for n, members in enumerate(self.members)
+            for start in members
+            for i in range(self.width)
+        }
         return [index[register & ~self.replicated] for register in range(self.count)]
 
 
@@ -84,7 +96,7 @@ def needs_exchange(op: Operation) -> bool:
     return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
 
 
-def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp | tt.AtomicLoadOp | tt.AtomicPollOp) -> int:
+def atomic_scratch(op: Operation) -> int:
     """The whole result, if it must be exchanged."""
     if not needs_exchange(op) or (isinstance(op, tt.AtomicPollOp) and op.timeout is None):
         return 0

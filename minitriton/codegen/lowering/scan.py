@@ -37,6 +37,7 @@ from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 Values = list[SSAValue]
 
@@ -261,13 +262,14 @@ class _Scan:
         last = f.b.icmp("eq", self.lane, f.b.i32((1 << len(plan.lane_bits)) - 1)) if plan.lane_bits else None
         for value, at in zip(total, offsets, strict=False):
             stored = to_memory(f, value)
-            access = plan_access(self._memory_layout(slots, with_axis=True), bit_width(lane_type(stored.type)))
+            width = bit_width(lane_type(stored.type))
+            access = plan_access(self._memory_layout(slots, width, with_axis=True), width)
             store_shared(f, access, stored, base, at, last)
         f.barrier()
         columns: list[Values] = []
         for value, at in zip(total, offsets, strict=False):
             element = memory_type(lane_type(value.type))
-            access = plan_access(self._memory_layout(slots, with_axis=False), bit_width(element))
+            access = plan_access(self._memory_layout(slots, bit_width(element), with_axis=False), bit_width(element))
             size = bit_width(element) // 8 * slots
             column = [load_shared(f, access, element, base, at + w * size) for w in range(plan.warps)]
             if lane_type(value.type) is I1:
@@ -275,18 +277,25 @@ class _Scan:
             columns.append(column[::-1] if self.reverse else column)
         return [list(row) for row in zip(*columns, strict=True)]
 
-    def _memory_layout(self, slots: int, *, with_axis: bool) -> LinearLayout:
+    def _memory_layout(self, slots: int, width: int, *, with_axis: bool) -> LinearLayout:
+        """Where totals of `width` bits are: as many of a thread's as one access takes, then those of the next lane, so that accesses have no bank
+        conflicts; then further ones of the thread, and other warps."""
         plan = self.plan
-        position = plan.width
+        registers = plan.width.bit_length() - 1
+        together = min(registers, (WIDEST_ACCESS_BITS // width).bit_length() - 1)
         bases: dict[str, list[tuple[int, ...]]] = {
-            "register": [(1 << i,) for i in range(plan.width.bit_length() - 1)],
+            "register": [(1 << i,) for i in range(together)],
             "lane": [],
             "warp": [],
         }
+        position = 1 << together
         for bit in range(self.f.module.lane_bits):
             own = bit not in plan.lane_bits
             bases["lane"].append((position if own else 0,))
             position <<= own
+        for _ in range(together, registers):
+            bases["register"].append((position,))
+            position <<= 1
         for bit in range(len(self.facts.layout.bases["warp"])):
             own = bit not in plan.warp_bits
             along = slots << plan.warp_bits.index(bit) if with_axis and not own else 0

@@ -101,7 +101,7 @@ def _atomic(
         operands = [registers.element(b, f.values[pointer], start), *parts]
         if predicate is not None:
             operands.append(predicate)
-        if order.sem in nvvm.RedOp.SEMANTICS and _only_gathers(op, text):
+        if order.sem in nvvm.RedOp.WORDS["sem"] and _only_gathers(op, text):
             b.operation(nvvm.RedOp, operands, (), properties)
             continue
         groups = i32_array((1, len(values), int(predicates[0] is not None)))

@@ -14,10 +14,13 @@ move at once, and a branch that few warps take moves the elements of those at th
 
 Copies of less than 4 bytes, which the hardware does not have, are loads and stores, with a remark: here layouts are final.
 
-Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
+Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies, or whose addresses are equal (`ptr + i // 2`), are loaded once.
 """
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -83,7 +86,7 @@ def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSA
     if not evict:
         return [], properties
     properties["evict"] = string_attr(evict.removeprefix(IN_L1))
-    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
+    if evict not in nvvm.CreatePolicyOp.WORDS["kind"] or not f.module.target.has_cache_policies:
         return [], properties
     return [f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})], properties
 
@@ -96,21 +99,41 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     element = f.element_type(result)
     kept = memory_type(element)
     width = access_width(f.module.axis, op)
-    accesses = Accesses(f, pointer, width.width)
+    volatile = is_true(op.is_volatile)
+    accesses = Accesses(f, pointer, width.width, once=not width.is_split and not volatile)
     if width.is_split:
         _finish_load(f, op, accesses, _split_load(f, op, accesses, kept))
         return
     cache, evict = cache_hint(op)
-    volatile = is_true(op.is_volatile)
     remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     if mask is None and not cache and not evict and not volatile and PREFETCH_BYTES not in op.attributes:
         vector = _plain_load(f, addresses, kept, accesses.width)
     else:
-        masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+        masks, are_equal = ([], True) if mask is None else _load_masks(f, mask, accesses)
         type_ = vector_type(kept, accesses.loaded)
-        vector = _hinted_load(f, op, type_, accesses.width, addresses, masks, _others(f, other, accesses))
+        others = _others(f, other, accesses) if are_equal else []
+        vector = _hinted_load(f, op, type_, accesses.width, addresses, masks, others)
+        if other is not None and not are_equal:
+            assert mask is not None
+            _finish_load(f, op, accesses, vector)
+            f.values[result] = f.b.select(f.vector(mask), f.vector(result), f.vector(other))
+            return
     _finish_load(f, op, accesses, vector)
+
+
+def _load_masks(f: FunctionLowering, mask: SSAValue, accesses: Accesses) -> tuple[list[SSAValue], bool]:
+    """Of each access whether any of its registers is loaded, and whether it is so for all of them or none."""
+    equal = f.equal_registers(mask)
+    run: Sequence[int] = range(accesses.count) if equal is None else equal[1]
+    masks: list[SSAValue] = []
+    are_equal = True
+    for members in accesses.members:
+        given = {run[start]: start for start in reversed(members)}
+        found = [registers.element(f.b, f.values[mask], start) for start in given.values()]
+        are_equal &= len(set(found)) == 1
+        masks.append(functools.reduce(f.b.or_, dict.fromkeys(found)))
+    return masks, are_equal
 
 
 def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector: SSAValue) -> None:
@@ -192,7 +215,7 @@ def _others(f: FunctionLowering, other: SSAValue | None, accesses: Accesses) -> 
     rep = f.values[other]
     if not registers.is_splat(rep):
         rep = registers.vector(f.b, rep, accesses.count)
-        if accesses.replicated:
+        if accesses.loaded != accesses.count:
             rep = f.b.permute(rep, accesses.registers)
     return [to_memory(f, rep)]
 

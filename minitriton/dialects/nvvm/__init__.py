@@ -30,7 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 from minitriton.dialects.llvm import lanes
 from minitriton.dialects.nvvm import tma as nvvm_tma
-from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of
+from minitriton.dialects.nvvm.base import InstructionOp, IntrinsicOp, PtxOp
 from minitriton.dialects.nvvm.memory import AtomicOp as AtomicOp
 from minitriton.dialects.nvvm.memory import CpAsyncCommitGroupOp as CpAsyncCommitGroupOp
 from minitriton.dialects.nvvm.memory import CpAsyncOp as CpAsyncOp
@@ -89,7 +89,7 @@ ClusterRankOp = named(
 # Within a warp --------------------------------------------------------------------------------------------------------
 
 
-class ShflSyncOp(Op):
+class ShflSyncOp(InstructionOp):
     """Moves every lane of `value` between the threads of a warp (PTX `shfl.sync`, full mask).
 
     `kind`: `bfly` reads from thread `id ^ offset`, `up` from `id - offset`, `down` from `id + offset`, `idx` from `offset`.
@@ -97,7 +97,7 @@ class ShflSyncOp(Op):
     """
 
     name = "nvvm.shfl.sync"
-    KINDS: ClassVar = ("bfly", "up", "down", "idx")
+    WORDS: ClassVar = {"kind": ("bfly", "up", "down", "idx")}
 
     value = operand_def(AnyAttr())
     offset = operand_def(i32)
@@ -105,7 +105,6 @@ class ShflSyncOp(Op):
     kind = prop_def(StringAttr)
 
     def verify_(self) -> None:
-        one_of(self, "kind", self.KINDS)
         if self.value.type != self.res.type:
             raise VerifyException("nvvm.shfl.sync returns the type of its operand")
 
@@ -119,52 +118,43 @@ class VoteSyncOp(IntrinsicOp):
     """A vote over the warp: `ballot` returns an i32 of the predicates, `any` and `all` an i1."""
 
     name = "nvvm.vote.sync"
-    KINDS: ClassVar = ("any", "all", "ballot")
+    TEXT: ClassVar = "llvm.nvvm.vote.{kind}.sync(-1, $pred)"
+    WORDS: ClassVar = {"kind": ("any", "all", "ballot")}
 
     pred = operand_def(i1)
     res = result_def(IntegerType)
     kind = prop_def(StringAttr)
 
     def verify_(self) -> None:
-        one_of(self, "kind", self.KINDS)
         if self.res.type != (i32 if self.kind.data == "ballot" else i1):
             raise VerifyException(f"nvvm.vote.sync {self.kind.data} cannot return {self.res.type}")
-
-    def calls(self) -> str:
-        return f"llvm.nvvm.vote.{self.kind.data}.sync(-1, $pred)"
 
 
 class ReduxSyncOp(IntrinsicOp):
     """Reduction of an i32 over the warp in one instruction (sm_80)."""
 
     name = "nvvm.redux.sync"
-    KINDS: ClassVar = ("add", "umin", "umax", "min", "max", "and", "or", "xor")
+    TEXT: ClassVar = "llvm.nvvm.redux.sync.{kind}($value, -1)"
+    WORDS: ClassVar = {"kind": ("add", "umin", "umax", "min", "max", "and", "or", "xor")}
 
     value = operand_def(i32)
     res = result_def(i32)
     kind = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        one_of(self, "kind", self.KINDS)
-
-    def calls(self) -> str:
-        return f"llvm.nvvm.redux.sync.{self.kind.data}($value, -1)"
 
 
 class BarWarpSyncOp(IntrinsicOp):
     """Waits for all threads of the warp."""
 
     name = "nvvm.bar.warp.sync"
+    TEXT: ClassVar = "llvm.nvvm.bar.warp.sync(-1)"
     assembly_format = "attr-dict"
-
-    def calls(self) -> str:
-        return "llvm.nvvm.bar.warp.sync(-1)"
 
 
 class ElectSyncOp(IntrinsicOp):
     """True in exactly one thread of the warp (sm_90)."""
 
     name = "nvvm.elect.sync"
+    TEXT: ClassVar = "llvm.nvvm.elect.sync(-1)"
     res = result_def(i1)
     assembly_format = "attr-dict `:` type($res)"
 
@@ -172,9 +162,6 @@ class ElectSyncOp(IntrinsicOp):
         super().__init__(result_types=[i1])
 
     RETURNS_FIRST: ClassVar = ("i32",)
-
-    def calls(self) -> str:
-        return "llvm.nvvm.elect.sync(-1)"
 
 
 # Lane by lane ---------------------------------------------------------------------------------------------------------
@@ -244,19 +231,16 @@ class SetMaxRegisterOp(IntrinsicOp):
     """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
 
     name = "nvvm.setmaxregister"
-    ACTIONS: ClassVar = ("inc", "dec")
+    TEXT: ClassVar = "llvm.nvvm.setmaxnreg.{action}.sync.aligned.u32({count})"
+    WORDS: ClassVar = {"action": ("inc", "dec")}
 
     count = prop_def(IntegerAttr)
     action = prop_def(StringAttr)
 
     def verify_(self) -> None:
-        one_of(self, "action", self.ACTIONS)
         count = self.count.value.data
         if count % 8 or not 24 <= count <= 256:
             raise VerifyException("nvvm.setmaxregister: registers are a multiple of 8 from 24 to 256")
-
-    def calls(self) -> str:
-        return f"llvm.nvvm.setmaxnreg.{self.action.data}.sync.aligned.u32({self.count.value.data})"
 
 
 NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma)))

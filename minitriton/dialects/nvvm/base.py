@@ -1,7 +1,8 @@
 """What the `nvvm` ops share: how they say which instruction they are, the registers of their values, checks of their properties.
 
-An op says it once, in its declaration: `PtxOp.ptx` gives the text of inline PTX, `IntrinsicOp.calls` the call of an LLVM intrinsic. `$name` in such a
-text stands for the registers of the operand or result `name`; who writes LLVM IR (`codegen.nvidia.text.nvvm`) numbers them and finds their constraints.
+An op says it once, in its declaration: `TEXT`, or `PtxOp.ptx` where it needs more than the op's properties, is the text of inline PTX;
+`TEXT` or `IntrinsicOp.calls` is the call of an LLVM intrinsic. `$name` in such a text stands for the registers of the operand or result
+`name`; who writes LLVM IR (`codegen.nvidia.text.nvvm`) numbers them and finds their constraints.
 
     "@$pred mbarrier.init.shared::cta.b64 [$barrier], 1;"    ->    asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 1;", "r,b"(ptr ..., i1 ...)
     "llvm.nvvm.redux.sync.add($value, -1)"                   ->    call i32 @llvm.nvvm.redux.sync.add(i32 %v3, i32 -1)
@@ -9,20 +10,42 @@ text stands for the registers of the operand or result `name`; who writes LLVM I
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, StringAttr
+from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, IntegerAttr, StringAttr
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Operation
-from xdsl.utils.exceptions import VerifyException
+from xdsl.ir import Attribute
 
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.llvm import SHARED, lane_type, lanes
 
 
-class PtxOp(Op, ABC):
+class InstructionOp(Op):
+    """An op that says in its class which instruction it is."""
+
+    TEXT: ClassVar[str] = ""
+    """The instruction; `{kind}` is the property of that name."""
+
+    WORDS: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Properties that are one of a few words."""
+
+    def complaint(self) -> str | None:
+        for name, allowed in self.WORDS.items():
+            attr = self.properties[name]
+            if not isinstance(attr, StringAttr) or attr.data not in allowed:
+                return f"{self.name}: {name} must be one of {', '.join(allowed)}, got {attr}"
+        return None
+
+    def text(self) -> str:
+        """`TEXT` with the op's properties."""
+        given = self.properties.items()
+        return self.TEXT.format(
+            **{k: v.value.data if isinstance(v, IntegerAttr) else getattr(v, "data", v) for k, v in given}
+        )
+
+
+class PtxOp(InstructionOp):
     """An op that is inline PTX. Its registers are numbered: results first, then operands in the order of their declaration."""
 
     ORDER: ClassVar[tuple[str, ...]] = ()
@@ -35,9 +58,9 @@ class PtxOp(Op, ABC):
     """What the text changes in addition to its registers, as constraints. An instruction that may write memory, or that orders accesses, says
     "memory": LLVM's `machine-sink` moves plain loads past inline assembly that does not (LLVM language reference, "Clobber constraints")."""
 
-    @abstractmethod
     def ptx(self) -> str:
         """The text. `$name` is a register, or several with commas between them; `$name.1` the second of them."""
+        return self.text()
 
     @property
     def writes_early(self) -> bool:
@@ -50,15 +73,15 @@ class PtxOp(Op, ABC):
         return frozenset()
 
 
-class IntrinsicOp(Op, ABC):
+class IntrinsicOp(InstructionOp):
     """An op that is a call of an LLVM intrinsic."""
 
     RETURNS_FIRST: ClassVar[tuple[str, ...]] = ()
     """LLVM types of what the intrinsic returns before the result of the op, and nobody wants."""
 
-    @abstractmethod
     def calls(self) -> str:
         """`name(argument, ...)`, several with newlines between them; an argument is `$name` or a 32-bit number. A vector is passed, and returned, lane by lane."""
+        return self.text()
 
 
 # Registers --------------------------------------------------------------------------------------------------------------
@@ -130,13 +153,3 @@ def _bits(element: Attribute) -> int:
 def _pointer(type_: LLVMPointerType) -> str:
     space = getattr(type_.addr_space, "data", 0)
     return f"ptr addrspace({space})" if space else "ptr"
-
-
-# Checks -----------------------------------------------------------------------------------------------------------------
-
-
-def one_of(op: Operation, name: str, allowed: Sequence[str]) -> None:
-    """Raises `VerifyException` if a property is not one of the allowed words."""
-    attr = op.properties[name]
-    if not isinstance(attr, StringAttr) or attr.data not in allowed:
-        raise VerifyException(f"{op.name}: {name} must be one of {', '.join(allowed)}, got {attr}")

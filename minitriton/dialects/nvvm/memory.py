@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -30,7 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.llvm import GLOBAL, SHARED, lanes
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, vector, words_of
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, vector, words_of
 
 # Global memory --------------------------------------------------------------------------------------------------------
 
@@ -44,46 +44,34 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
         raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
 
 
-class OrderedAccess(Protocol):
-    """An access that may be an atomic one."""
-
-    @property
-    def order(self) -> StringAttr | None: ...
+_SCOPES = ("cta", "gpu", "sys", "cluster")
 
 
-class CachedAccess(Protocol):
-    """An access that says how it treats the caches."""
+class GlobalAccessOp(PtxOp):
+    """An access of `vector_width` consecutive elements at each pointer. `cache` is `ca`, `cg`, `cs`, `cv` or empty, `evict` is `evict_first`,
+    `evict_last`, `no_allocate` or empty."""
 
-    @property
-    def cache(self) -> StringAttr | None: ...
+    vector_width = prop_def(IntegerAttr)
+    cache = opt_prop_def(StringAttr)
+    evict = opt_prop_def(StringAttr)
+    policy = opt_operand_def(IntegerType(64))
 
-    @property
-    def evict(self) -> StringAttr | None: ...
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    @property
-    def policy(self) -> SSAValue | None: ...
-
-
-def cache_modifiers(op: CachedAccess, prefetch_bytes: IntegerAttr | None = None) -> tuple[str, str]:
-    """How an access treats the caches: what stands in the instruction's name, and after its operands."""
-    text = f".{op.cache.data}" if op.cache is not None and op.cache.data else ""
-    if op.evict is not None and op.evict.data:
-        text += f".L1::{op.evict.data}"
-    prefetch = f".L2::{prefetch_bytes.value.data}B" if prefetch_bytes is not None else ""
-    return (text + prefetch, "") if op.policy is None else (f"{text}.L2::cache_hint{prefetch}", ", $policy")
+    def cache_modifiers(self, prefetch_bytes: IntegerAttr | None = None) -> tuple[str, str]:
+        """How the access treats the caches: what stands in the instruction's name, and after its operands."""
+        text = f".{self.cache.data}" if self.cache is not None and self.cache.data else ""
+        if self.evict is not None and self.evict.data:
+            text += f".L1::{self.evict.data}"
+        prefetch = f".L2::{prefetch_bytes.value.data}B" if prefetch_bytes is not None else ""
+        return (text + prefetch, "") if self.policy is None else (f"{text}.L2::cache_hint{prefetch}", ", $policy")
 
 
-def _ordered(op: OrderedAccess) -> str:
-    """The words of the opcode that make an access an atomic one."""
-    return "" if op.order is None else f".{op.order.data}"
-
-
-class LoadGlobalOp(PtxOp):
+class LoadGlobalOp(GlobalAccessOp):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
-    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cs`, `cv` or empty, `evict` is `evict_first`,
-    `evict_last`, `no_allocate` or empty, `prefetch` how many bytes L2 fetches at once: 64, 128, 256 or none (PTX `ld.global`).
-    `order` makes each load an atomic one: semantics and scope, as in `acquire.gpu`.
+    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `prefetch` is how many bytes L2 fetches at
+    once: 64, 128, 256 or none (PTX `ld.global`). `order` makes each load an atomic one: semantics and scope, as in `acquire.gpu`.
     """
 
     name = "nvvm.ld.global"
@@ -93,15 +81,9 @@ class LoadGlobalOp(PtxOp):
     masks = var_operand_def(i1)
     other = opt_operand_def(AnyAttr())
     res = result_def(AnyAttr())
-    vector_width = prop_def(IntegerAttr)
-    cache = opt_prop_def(StringAttr)
-    evict = opt_prop_def(StringAttr)
     prefetch = opt_prop_def(IntegerAttr)
     is_volatile = opt_prop_def(UnitAttr)
     order = opt_prop_def(StringAttr)
-    policy = opt_operand_def(IntegerType(64))
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
         count = lanes(self.res.type)
@@ -116,8 +98,8 @@ class LoadGlobalOp(PtxOp):
     def ptx(self) -> str:
         """Of one access: its pointer, its mask, and what its registers hold where that is false."""
         words = words_of(self.res.type, self.vector_width.value.data)
-        order = ".volatile" if self.is_volatile else _ordered(self)
-        modifiers, hint = cache_modifiers(self, self.prefetch)
+        order = ".volatile" if self.is_volatile else f".{self.order.data}" if self.order is not None else ""
+        modifiers, hint = self.cache_modifiers(self.prefetch)
         load = (
             f"ld{order}.global{modifiers}{words.vector}.b{words.bits} {words.listed('res')}, [ $pointers + 0 ]{hint};"
         )
@@ -128,7 +110,7 @@ class LoadGlobalOp(PtxOp):
         return f"{''.join(fill)}@$masks {load}"
 
 
-class StoreGlobalOp(PtxOp):
+class StoreGlobalOp(GlobalAccessOp):
     """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`). `order`: as of a load."""
 
     name = "nvvm.st.global"
@@ -136,13 +118,7 @@ class StoreGlobalOp(PtxOp):
     value = operand_def(AnyAttr())
     pointers = var_operand_def(GLOBAL)
     masks = var_operand_def(i1)
-    vector_width = prop_def(IntegerAttr)
-    cache = opt_prop_def(StringAttr)
-    evict = opt_prop_def(StringAttr)
     order = opt_prop_def(StringAttr)
-    policy = opt_operand_def(IntegerType(64))
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
         count = lanes(self.value.type)
@@ -151,26 +127,22 @@ class StoreGlobalOp(PtxOp):
     def ptx(self) -> str:
         """Of one access."""
         words = words_of(self.value.type, self.vector_width.value.data)
-        modifiers, hint = cache_modifiers(self)
+        modifiers, hint = self.cache_modifiers()
         when = "@$masks " if self.masks else ""
-        return f"{when}st{_ordered(self)}.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
+        order = f".{self.order.data}" if self.order is not None else ""
+        return f"{when}st{order}.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
 
 
 class CreatePolicyOp(PtxOp):
     """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
 
     name = "nvvm.createpolicy"
+    TEXT: ClassVar = "createpolicy.fractional.L2::{kind}.b64 $res, 1.0;"
     CLOBBERS: ClassVar = ()
-    KINDS: ClassVar = ("evict_first", "evict_last")
+    WORDS: ClassVar = {"kind": ("evict_first", "evict_last")}
 
     res = result_def(IntegerType(64))
     kind = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        one_of(self, "kind", self.KINDS)
-
-    def ptx(self) -> str:
-        return f"createpolicy.fractional.L2::{self.kind.data}.b64 $res, 1.0;"
 
 
 class AtomicOp(PtxOp):
@@ -182,8 +154,7 @@ class AtomicOp(PtxOp):
     """
 
     name = "nvvm.atom"
-    SEMANTICS: ClassVar = ("relaxed", "acquire", "release", "acq_rel")
-    SCOPES: ClassVar = ("cta", "gpu", "sys", "cluster")
+    WORDS: ClassVar = {"sem": ("relaxed", "acquire", "release", "acq_rel"), "scope": _SCOPES}
 
     ptr = operand_def(GLOBAL)
     values = var_operand_def(AnyAttr())
@@ -195,10 +166,6 @@ class AtomicOp(PtxOp):
     is_retried = opt_prop_def(UnitAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def verify_(self) -> None:
-        one_of(self, "sem", self.SEMANTICS)
-        one_of(self, "scope", self.SCOPES)
 
     @property
     def writes_early(self) -> bool:
@@ -224,7 +191,7 @@ class RedOp(PtxOp):
     """`red` on global memory: an atomic whose old value nobody wants, which the thread does not wait for."""
 
     name = "nvvm.red"
-    SEMANTICS: ClassVar = ("relaxed", "release")
+    WORDS: ClassVar = {"sem": ("relaxed", "release"), "scope": _SCOPES}
 
     ptr = operand_def(GLOBAL)
     value = operand_def(AnyAttr())
@@ -232,10 +199,6 @@ class RedOp(PtxOp):
     operation = prop_def(StringAttr)
     sem = prop_def(StringAttr)
     scope = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        one_of(self, "sem", self.SEMANTICS)
-        one_of(self, "scope", AtomicOp.SCOPES)
 
     def ptx(self) -> str:
         when = "@$mask " if self.mask is not None else ""
@@ -247,14 +210,10 @@ class FenceOp(PtxOp):
     """`fence.acq_rel`: what the thread did before comes before what it does after, for the threads of `scope`."""
 
     name = "nvvm.fence"
+    WORDS: ClassVar = {"scope": _SCOPES}
+    TEXT: ClassVar = "fence.acq_rel.{scope};"
 
     scope = prop_def(StringAttr)
-
-    def verify_(self) -> None:
-        one_of(self, "scope", AtomicOp.SCOPES)
-
-    def ptx(self) -> str:
-        return f"fence.acq_rel.{self.scope.data};"
 
 
 # Shared memory --------------------------------------------------------------------------------------------------------
@@ -296,6 +255,7 @@ class CpAsyncOp(PtxOp):
     """
 
     name = "nvvm.cp.async.shared.global"
+    WORDS: ClassVar = {"modifier": ("ca", "cg")}
 
     dst = operand_def(SHARED)
     src = operand_def(GLOBAL)
@@ -307,7 +267,6 @@ class CpAsyncOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        one_of(self, "modifier", ("ca", "cg"))
         if self.size.value.data not in (4, 8, 16):
             raise VerifyException(f"nvvm.cp.async copies 4, 8 or 16 bytes, not {self.size.value.data}")
         if self.modifier.data == "cg" and self.size.value.data != 16:
@@ -324,20 +283,16 @@ class CpAsyncCommitGroupOp(IntrinsicOp):
     """Makes a group of the thread's copies started since the last one."""
 
     name = "nvvm.cp.async.commit.group"
+    TEXT: ClassVar = "llvm.nvvm.cp.async.commit.group()"
     assembly_format = "attr-dict"
-
-    def calls(self) -> str:
-        return "llvm.nvvm.cp.async.commit.group()"
 
 
 class CpAsyncWaitGroupOp(IntrinsicOp):
     """Waits until at most `n` of the thread's groups of copies are unfinished."""
 
     name = "nvvm.cp.async.wait.group"
+    TEXT: ClassVar = "llvm.nvvm.cp.async.wait.group({n})"
     n = prop_def(IntegerAttr)
-
-    def calls(self) -> str:
-        return f"llvm.nvvm.cp.async.wait.group({self.n.value.data})"
 
 
 def _check_matrices(op: Operation, type_: Attribute) -> None:
@@ -496,10 +451,8 @@ class WgmmaCommitGroupOp(PtxOp):
     """Makes a group of the dots started since the last one."""
 
     name = "nvvm.wgmma.commit_group"
+    TEXT: ClassVar = "wgmma.commit_group.sync.aligned;"
     assembly_format = "attr-dict"
-
-    def ptx(self) -> str:
-        return "wgmma.commit_group.sync.aligned;"
 
 
 class WgmmaWaitGroupOp(PtxOp):

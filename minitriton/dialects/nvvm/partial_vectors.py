@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, i1
+from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.irdl import (
     AnyAttr,
-    AttrSizedOperandSegments,
     operand_def,
-    opt_operand_def,
     opt_prop_def,
-    prop_def,
     result_def,
     var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.llvm import GLOBAL, lanes
-from minitriton.dialects.nvvm.base import PtxOp, words_of
-from minitriton.dialects.nvvm.memory import cache_modifiers
+from minitriton.dialects.nvvm.base import words_of
+from minitriton.dialects.nvvm.memory import GlobalAccessOp
 
 
 def _check_partial(op: LoadPartialOp | StorePartialOp, registers: int) -> None:
@@ -37,7 +34,7 @@ def _check_partial(op: LoadPartialOp | StorePartialOp, registers: int) -> None:
         raise VerifyException(f"{op.name}: needs {width - 1} masks for each pointer, got {len(op.masks)} in all")
 
 
-class LoadPartialOp(PtxOp):
+class LoadPartialOp(GlobalAccessOp):
     """Loads elements of the vectors at `pointers` whose masks are true, of each vector all but the last; the others, and the last, are those of
     `other`. `cache`, `evict`, `prefetch` and `policy` are those of `nvvm.ld.global`."""
 
@@ -48,13 +45,7 @@ class LoadPartialOp(PtxOp):
     masks = var_operand_def(i1)
     other = operand_def(AnyAttr())
     res = result_def(AnyAttr())
-    vector_width = prop_def(IntegerAttr)
-    cache = opt_prop_def(StringAttr)
-    evict = opt_prop_def(StringAttr)
     prefetch = opt_prop_def(IntegerAttr)
-    policy = opt_operand_def(IntegerType(64))
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
         _check_partial(self, lanes(self.res.type))
@@ -64,14 +55,14 @@ class LoadPartialOp(PtxOp):
     def ptx(self) -> str:
         """Of one vector."""
         words = words_of(self.res.type, 1)
-        modifiers, hint = cache_modifiers(self, self.prefetch)
+        modifiers, hint = self.cache_modifiers(self.prefetch)
         return "\n\t".join(
             f"@$masks.{i} ld.global{modifiers}.b{words.bits} $res.{i}, [ $pointers + {i * words.bits // 8} ]{hint};"
             for i in range(self.vector_width.value.data - 1)
         )
 
 
-class StorePartialOp(PtxOp):
+class StorePartialOp(GlobalAccessOp):
     """Stores elements of `value` to the vectors at `pointers` where masks are true, of each vector all but the last."""
 
     name = "nvvm.st.global.partial"
@@ -79,12 +70,6 @@ class StorePartialOp(PtxOp):
     value = operand_def(AnyAttr())
     pointers = var_operand_def(GLOBAL)
     masks = var_operand_def(i1)
-    vector_width = prop_def(IntegerAttr)
-    cache = opt_prop_def(StringAttr)
-    evict = opt_prop_def(StringAttr)
-    policy = opt_operand_def(IntegerType(64))
-
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
         _check_partial(self, lanes(self.value.type))
@@ -92,7 +77,7 @@ class StorePartialOp(PtxOp):
     def ptx(self) -> str:
         """Of one vector."""
         words = words_of(self.value.type, 1)
-        modifiers, hint = cache_modifiers(self)
+        modifiers, hint = self.cache_modifiers()
         return "\n\t".join(
             f"@$masks.{i} st.global{modifiers}.b{words.bits} [ $pointers + {i * words.bits // 8} ], $value.{i}{hint};"
             for i in range(self.vector_width.value.data - 1)

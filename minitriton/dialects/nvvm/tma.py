@@ -13,7 +13,7 @@ from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.llvm import GLOBAL, SHARED
-from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, one_of, words_of
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, words_of
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 
@@ -25,15 +25,12 @@ class MBarrierOp(PtxOp):
     """
 
     name = "nvvm.mbarrier"
-    KINDS: ClassVar = ("init", "inval", "arrive", "arrive.expect_tx")
+    WORDS: ClassVar = {"kind": ("init", "inval", "arrive", "arrive.expect_tx")}
 
     barrier = operand_def(SHARED)
     pred = operand_def(i1)
     kind = prop_def(StringAttr)
     amount = opt_prop_def(IntegerAttr)
-
-    def verify_(self) -> None:
-        one_of(self, "kind", self.KINDS)
 
     def ptx(self) -> str:
         kind, amount = self.kind.data, 1 if self.amount is None else self.amount.value.data
@@ -121,20 +118,16 @@ class BulkCommitGroupOp(PtxOp):
     """Makes a group of the thread's bulk copies started since the last one."""
 
     name = "nvvm.cp.async.bulk.commit.group"
+    TEXT: ClassVar = "cp.async.bulk.commit_group;"
     assembly_format = "attr-dict"
-
-    def ptx(self) -> str:
-        return "cp.async.bulk.commit_group;"
 
 
 class BulkWaitGroupOp(PtxOp):
     """Waits until at most `n` groups of bulk copies have still to read their source."""
 
     name = "nvvm.cp.async.bulk.wait_group.read"
+    TEXT: ClassVar = "cp.async.bulk.wait_group.read {n};"
     n = prop_def(IntegerAttr)
-
-    def ptx(self) -> str:
-        return f"cp.async.bulk.wait_group.read {self.n.value.data};"
 
 
 class TensormapReplaceOp(PtxOp):
@@ -206,10 +199,8 @@ class ClusterWaitOp(PtxOp):
     """Waits for all threads of the cluster to arrive."""
 
     name = "nvvm.cluster.wait"
+    TEXT: ClassVar = "barrier.cluster.wait.aligned;"
     assembly_format = "attr-dict"
-
-    def ptx(self) -> str:
-        return "barrier.cluster.wait.aligned;"
 
 
 # The `nvvm` ops of clusters of CTAs: their barrier, and addresses in each other's shared memory (sm_90).
@@ -222,20 +213,16 @@ class ClusterBarrierOp(IntrinsicOp):
     """Waits for all threads of the cluster; what they wrote before is seen after (`barrier.cluster.arrive`, `.wait`)."""
 
     name = "nvvm.cluster.barrier"
+    TEXT: ClassVar = "llvm.nvvm.barrier.cluster.arrive.aligned()\nllvm.nvvm.barrier.cluster.wait.aligned()"
     assembly_format = "attr-dict"
-
-    def calls(self) -> str:
-        return "llvm.nvvm.barrier.cluster.arrive.aligned()\nllvm.nvvm.barrier.cluster.wait.aligned()"
 
 
 class MapaOp(IntrinsicOp):
     """The location of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
 
     name = "nvvm.mapa"
+    TEXT: ClassVar = "llvm.nvvm.mapa.shared.cluster($ptr, $rank)"
 
     ptr = operand_def(SHARED)
     rank = operand_def(i32)
     res = result_def(SHARED_CLUSTER)
-
-    def calls(self) -> str:
-        return "llvm.nvvm.mapa.shared.cluster($ptr, $rank)"

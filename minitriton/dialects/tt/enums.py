@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import new_class
 from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
@@ -184,81 +185,29 @@ class IntegerEnumAttr(SpacedOpaqueSyntaxAttribute, Data[E]):
         printer.print_string(self.data.value)
 
 
-@irdl_attr_definition
-class CacheModifierAttr(IntegerEnumAttr[CacheModifier]):
-    name = "tt.cache_modifier"
-    enum = CacheModifier
-    first_code = 1
+def _attribute_of(enum: type[E], name: str, first_code: int = 0, **codes: int) -> type[IntegerEnumAttr[E]]:
+    """The attribute of an enumeration, a class of its own that is called `...Attr`."""
+    body: dict[str, object] = {
+        "name": name,
+        "enum": enum,
+        "first_code": first_code,
+        "codes": codes,
+        "__module__": __name__,
+    }
+    return irdl_attr_definition(
+        new_class(f"{enum.__name__}Attr", (IntegerEnumAttr[E],), exec_body=lambda written: written.update(body))
+    )
 
 
-@irdl_attr_definition
-class EvictionPolicyAttr(IntegerEnumAttr[EvictionPolicy]):
-    name = "tt.eviction_policy"
-    enum = EvictionPolicy
-    first_code = 1
-
-
-@irdl_attr_definition
-class PaddingOptionAttr(IntegerEnumAttr[PaddingOption]):
-    name = "tt.padding_option"
-    enum = PaddingOption
-    first_code = 1
-
-
-@irdl_attr_definition
-class MemSemanticAttr(IntegerEnumAttr[MemSemantic]):
-    name = "tt.mem_semantic"
-    enum = MemSemantic
-    first_code = 1
-
-
-@irdl_attr_definition
-class MemSyncScopeAttr(IntegerEnumAttr[MemSyncScope]):
-    name = "tt.mem_sync_scope"
-    enum = MemSyncScope
-    first_code = 1
-
-
-@irdl_attr_definition
-class RMWOpAttr(IntegerEnumAttr[RMWOp]):
-    name = "tt.rmw_op"
-    enum = RMWOp
-    first_code = 1
-
-
-@irdl_attr_definition
-class DescriptorReduceKindAttr(IntegerEnumAttr[DescriptorReduceKind]):
-    name = "tt.descriptor_reduce_kind"
-    enum = DescriptorReduceKind
-    first_code = 1
-
-
-@irdl_attr_definition
-class ProgramIDDimAttr(IntegerEnumAttr[ProgramIDDim]):
-    name = "tt.program_dim"
-    enum = ProgramIDDim
-
-
-@irdl_attr_definition
-class RoundingModeAttr(IntegerEnumAttr[RoundingMode]):
-    name = "tt.rounding_mode"
-    enum = RoundingMode
-
-
-@irdl_attr_definition
-class PropagateNanAttr(IntegerEnumAttr[PropagateNan]):
-    name = "tt.propagate_nan"
-    enum = PropagateNan
-    codes = {"all": 0xFFFF}
-
-
-@irdl_attr_definition
-class InputPrecisionAttr(IntegerEnumAttr[InputPrecision]):
-    name = "tt.input_precision"
-    enum = InputPrecision
-
-
-@irdl_attr_definition
-class ScaleDotElemTypeAttr(IntegerEnumAttr[ScaleDotElemType]):
-    name = "tt.scale_dot_elem_type"
-    enum = ScaleDotElemType
+CacheModifierAttr = _attribute_of(CacheModifier, "tt.cache_modifier", 1)
+EvictionPolicyAttr = _attribute_of(EvictionPolicy, "tt.eviction_policy", 1)
+PaddingOptionAttr = _attribute_of(PaddingOption, "tt.padding_option", 1)
+MemSemanticAttr = _attribute_of(MemSemantic, "tt.mem_semantic", 1)
+MemSyncScopeAttr = _attribute_of(MemSyncScope, "tt.mem_sync_scope", 1)
+RMWOpAttr = _attribute_of(RMWOp, "tt.rmw_op", 1)
+DescriptorReduceKindAttr = _attribute_of(DescriptorReduceKind, "tt.descriptor_reduce_kind", 1)
+ProgramIDDimAttr = _attribute_of(ProgramIDDim, "tt.program_dim")
+RoundingModeAttr = _attribute_of(RoundingMode, "tt.rounding_mode")
+PropagateNanAttr = _attribute_of(PropagateNan, "tt.propagate_nan", all=0xFFFF)
+InputPrecisionAttr = _attribute_of(InputPrecision, "tt.input_precision")
+ScaleDotElemTypeAttr = _attribute_of(ScaleDotElemType, "tt.scale_dot_elem_type")

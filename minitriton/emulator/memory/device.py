@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device_shadow import GlobalShadow
+from minitriton.emulator.memory.trace import Trace
 from minitriton.interpreter.memory.device import byte_bounds
 from minitriton.target.architectures import WARP_SIZE
 
@@ -48,6 +49,8 @@ class GlobalMemory:
         self.size = 0
         self.shadow: GlobalShadow | None = None
         self.hosts: HostAddresses | None = None
+        self.trace: Trace | None = None
+        """What notes accesses, where the launch is one of several that are compared."""
 
     def add(
         self,

@@ -82,6 +82,8 @@ def atomic(
     results = [np.zeros(x.count, dtype) for _ in operands]
     if not lanes.size:
         return results
+    if x.memory.trace is not None and space == "global":
+        x.memory.trace.note(site, "what is stored", [x.numbers, offset, *map(x.spread, values)], mask)
     if x.check:
         measure(x, site, space, offset, lanes, width * len(operands))
         if space == "shared" and x.shared.shadowed:

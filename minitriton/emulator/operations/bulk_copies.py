@@ -74,6 +74,8 @@ def global_inside(
 ) -> np.ndarray | None:
     """Of the elements to copy (None: all), those that are in an allocation; None if all do."""
     chosen = offset if inside is None else offset[inside]
+    if x.memory.trace is not None:
+        x.memory.trace.note(site, "the address", [chosen])
     if not chosen.size or (good := x.memory.inside(chosen, item)) is None:
         return inside
     bad = int(chosen[~good][0])
@@ -354,6 +356,8 @@ def write_global(
         x.find("read-only", site, np.array([thread]), "a bulk copy writes an array that the host keeps read-only")
         return
     memory, where = x.memory.views[item], offset // item
+    if x.memory.trace is not None:
+        x.memory.trace.note(site, "what is stored", [offset, values])
     if operation:
         values = combine(operation, element, memory[where], values)
     memory[where] = values

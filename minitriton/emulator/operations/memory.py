@@ -42,6 +42,8 @@ def locate(
     else:
         offset, limit = signed - global_memory.BASE, 0
     active = offset if mask is None else offset[mask]
+    if x.memory.trace is not None and space == "global":
+        x.memory.trace.note(site, "the address", [x.numbers, signed], mask)
     if active.size:
         if (active & (alignment - 1)).any():
             wrong = (offset & (alignment - 1)) != 0
@@ -166,6 +168,8 @@ def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values:
     if space == "global":
         x.polls = 0
     arrays = [x.spread(v) for v in values]
+    if x.memory.trace is not None and space == "global":
+        x.memory.trace.note(site, "what is stored", [x.numbers, offset, *arrays], mask)
     offsets = offset if lanes is None else offset[lanes]
     chosen = arrays if lanes is None else [a[lanes] for a in arrays]
     index = offsets // width

@@ -11,11 +11,12 @@ import numpy as np
 from numpy import ma as ma  # np.unique would while a kernel runs, when the process may fork
 from xdsl.ir import Attribute
 
-from minitriton.dialects import tt
+from minitriton.dialects import amdg, tt
 from minitriton.dialects.tt.enums import RMWOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
+from minitriton.interpreter.memory.ops import buffered, pointee_size
 from minitriton.interpreter.registry import STATEFUL_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_float, is_native_float, unsigned_dtype
 
@@ -70,6 +71,8 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
         old = memory.load(addresses, dtype)
         memory.store(addresses, combine(old, values), dtype)
         return old
+    if memory.trace is not None:
+        memory.trace.stores(values)
     old = np.empty(addresses.shape, dtype)
     for index, address in enumerate(addresses.tolist()):
         elements, position = memory.element(address, dtype)
@@ -95,8 +98,37 @@ def _read_modify_write(op: tt.AtomicRMWOp, machine: TileMachine) -> Callable[...
     return run
 
 
+@STATEFUL_OPS.add(amdg.BufferAtomicRMWOp)
+def _buffer_read_modify_write(op: amdg.BufferAtomicRMWOp, machine: TileMachine) -> Callable[..., Array]:
+    size, type_ = pointee_size(op.ptr.type), op.results[0].type
+    memory, dtype = machine.memory, dtype_of(type_)
+    combine = combination(getattr(op.atomic_rmw_op, "data"), type_)  # noqa: B009
+
+    def run(pointer: Array, offsets: Array, values: Array, *rest: Array) -> Array:
+        addresses = buffered(pointer, offsets, size)
+        mask = np.broadcast_to(rest[-1] if op.mask is not None else np.True_, addresses.shape)
+        result = np.zeros(addresses.shape, dtype)
+        values = np.broadcast_to(values, addresses.shape)
+        result[mask] = update(memory, addresses[mask], values[mask], dtype, combine)
+        return result[()]
+
+    return run
+
+
+@STATEFUL_OPS.add(amdg.BufferAtomicCASOp)
+def _buffer_compare_and_swap(op: amdg.BufferAtomicCASOp, machine: TileMachine) -> Callable[..., Array]:
+    size, swap = pointee_size(op.ptr.type), _compare_and_swap(op, machine)
+
+    def run(pointer: Array, offsets: Array, expected: Array, values: Array, *_: Array) -> Array:
+        return swap(buffered(pointer, offsets, size), expected, values)
+
+    return run
+
+
 @STATEFUL_OPS.add(tt.AtomicCASOp)
-def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Array, Array, Array], Array]:
+def _compare_and_swap(
+    op: tt.AtomicCASOp | amdg.BufferAtomicCASOp, machine: TileMachine
+) -> Callable[[Array, Array, Array], Array]:
     memory, dtype = machine.memory, dtype_of(op.results[0].type)
 
     def run(pointer: Array, expected: Array, values: Array) -> Array:
@@ -105,6 +137,9 @@ def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Arr
         expected = np.broadcast_to(expected, addresses.shape).reshape(-1)
         values = np.broadcast_to(values, addresses.shape).reshape(-1)
         flat = old.reshape(-1)
+        if memory.trace is not None:
+            memory.trace.stores(expected)
+            memory.trace.stores(values)
         for index, address in enumerate(addresses.reshape(-1).tolist()):
             elements, position = memory.element(address, dtype)
             flat[index] = elements[position]

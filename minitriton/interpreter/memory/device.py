@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory.trace import Trace
 from minitriton.interpreter.registry import Array
 
 
@@ -55,7 +56,8 @@ class Region:
 class Memory:
     """All regions of a launch, by address."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace: Trace | None = None) -> None:
+        self.trace = trace
         self._regions: list[Region] = []
         self._lows: list[int] = []
         self._last: Region | None = None
@@ -92,6 +94,8 @@ class Memory:
         """The elements at `addresses`, which must all be accessible."""
         if not addresses.size:
             return np.empty(addresses.shape, dtype)
+        if self.trace is not None:
+            self.trace.reaches(addresses)
         region = self._single_region(addresses, dtype)
         if region is not None:
             first, elements = region.view(dtype)
@@ -113,6 +117,9 @@ class Memory:
         """Write `values` (broadcast to the shape of `addresses`)."""
         if not addresses.size:
             return
+        if self.trace is not None:
+            self.trace.reaches(addresses)
+            self.trace.stores(values)
         region = self._single_region(addresses, dtype)
         if region is not None:
             first, elements = self._writable(region).view(dtype)
@@ -126,6 +133,8 @@ class Memory:
     def element(self, address: int, dtype: np.dtype) -> tuple[np.ndarray, int]:
         """The array and index that hold the one element at `address`, to be changed in place."""
         where = np.array([address], np.int64)
+        if self.trace is not None:
+            self.trace.reaches(where)
         region = self._single_region(where, dtype)
         if region is None:
             raise self._fault(where, dtype)

@@ -71,6 +71,8 @@ def load_where(
         result[...] = other
     if mask.any():
         result[mask] = memory.load(addresses[mask], dtype)
+    if other is None and memory.trace is not None:
+        result[~mask] = memory.trace.masked_off(result[mask], int(np.count_nonzero(~mask)))
     return result
 
 
@@ -90,10 +92,10 @@ def _checked_dims(op: Operation) -> tuple[int, ...]:
 
 
 def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
-    """What a padded access gives outside: None for 0."""
+    """What a padded access gives outside; None where it does not say."""
     if getattr(option, "data", None) == PaddingOption.PAD_NAN:
         return not_a_number(element)
-    return None
+    return None if option is None else dtype_of(element).type(0)
 
 
 def not_a_number(element: Attribute) -> Array:
@@ -143,7 +145,7 @@ def _buffer_load(op: amdg.BufferLoadOp, machine: TileMachine) -> Callable[..., A
     def run(pointer: Array, offsets: Array, *rest: Array) -> Array:
         rest = rest[op.stride is not None :]
         mask, other = (*rest, None, None)[:2] if op.mask is not None else (None, None)
-        return load_where(memory, _buffered(pointer, offsets, size), mask, other, dtype)
+        return load_where(memory, buffered(pointer, offsets, size), mask, other, dtype)
 
     return run
 
@@ -154,12 +156,12 @@ def _buffer_store(op: amdg.BufferStoreOp, machine: TileMachine) -> Callable[...,
 
     def run(values: Array, pointer: Array, offsets: Array, *rest: Array) -> None:
         mask = rest[-1] if op.mask is not None else None
-        store_where(memory, _buffered(pointer, offsets, size), values, mask, dtype)
+        store_where(memory, buffered(pointer, offsets, size), values, mask, dtype)
 
     return run
 
 
-def _buffered(pointer: Array, offsets: Array, size: int) -> np.ndarray:
+def buffered(pointer: Array, offsets: Array, size: int) -> np.ndarray:
     """Addresses of elements of `size` bytes at offsets without a sign."""
     return np.asarray(pointer) + offsets.astype(np.uint32).astype(np.int64) * size
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
 
-from minitriton.dialects import gluon, tt, ttg
+from minitriton.dialects import amdg, gluon, tt, ttg
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import shape_of
 from minitriton.interpreter.registry import PURE_OPS
@@ -92,7 +92,9 @@ def _join(op: tt.JoinOp) -> Callable[[Array, Array], Array]:
     return lambda a, b: np.stack([a, b], axis=-1)
 
 
-@PURE_OPS.add(ttg.ConvertLayoutOp)
+@PURE_OPS.add(ttg.ConvertLayoutOp, amdg.InThreadTransposeOp)
 @PURE_OPS.add(gluon.SetAutoLayoutOp)
-def _convert_layout(op: ttg.ConvertLayoutOp | gluon.SetAutoLayoutOp) -> Callable[[Array], Array]:
+def _convert_layout(
+    op: ttg.ConvertLayoutOp | amdg.InThreadTransposeOp | gluon.SetAutoLayoutOp,
+) -> Callable[[Array], Array]:
     return same

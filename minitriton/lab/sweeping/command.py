@@ -103,7 +103,9 @@ def _add_measure(commands: Subcommands) -> None:
 
 def run_sweep(given: argparse.Namespace) -> int:
     """Prints the table. 1 if a configuration was wrong, unsound, crashed or failed inside a pass, else 0."""
+    from minitriton.lab.sweeping.evaluation import Evaluator
     from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
+    from minitriton.lab.sweeping.search import minimised
     from minitriton.lab.sweeping.sweep import sweep
 
     if given.best is not None and given.best not in METRICS:
@@ -137,8 +139,13 @@ def run_sweep(given: argparse.Namespace) -> int:
         return 1 if table.not_right() else 0
     print(table.text())
     if given.best:
+        by_name = {reference.name: reference for reference in kernels}
         for kernel, record in table.best(given.best).items():
-            print(f"\n{kernel}: {given.best} {record.all_metrics[given.best]:g}\n    {record.pipeline}")
+            task = by_name[kernel].task()
+            record, options = minimised(task.default_of, record, given.best, Evaluator(task, [given.best]))
+            print(
+                f"\n{kernel}: {given.best} {record.all_metrics[given.best]:g}\n    {options or 'the default pipeline'}"
+            )
     return 1 if table.not_right() else 0
 
 
@@ -269,7 +276,7 @@ def run_search(given: argparse.Namespace) -> int:
     )
     if given.json:
         print_json({
-            "kernel": found.kernel, "objectives": found.objectives, "first": found.first, "best": found.best, "evaluations": len(found.records),
+            "kernel": found.kernel, "objectives": found.objectives, "first": found.first, "best": found.best, "options": found.options, "evaluations": len(found.records),
             "convergence": [one if isfinite(one) else None for one in found.convergence()], "pareto_front": found.pareto_front(),
         })  # fmt: skip
         return 0

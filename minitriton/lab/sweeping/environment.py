@@ -4,8 +4,9 @@
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(env.action("canonicalize"))
 
-Action: the next pass, or `NEXT_LEVEL`, which takes the step to the next representation. An action whose contract does not hold changes
-nothing; `info["action_mask"]` says which do.
+Action: the next pass; `NEXT_LEVEL`, which takes the step to the next representation; `FINISH`, which takes the rest of the default pipeline and ends
+the episode, as the last of `MOST_PASSES` actions does (then it is truncated). An action whose contract does not hold changes nothing;
+`info["action_mask"]` says which do.
 Observation: how many ops of each kind the program has (logarithms), which facts hold, and how far the levels have been gone through.
 Reward: at the end the logarithm of the default pipeline's objective by that of the program made, 0 before; `NOT_RIGHT` for a program that is
 not right. Built for learned pass orders as in CompilerGym (Cummins et al., CGO 2022).
@@ -44,10 +45,13 @@ except ImportError:
 
 NEXT_LEVEL = 0
 """The action that goes on to the next representation."""
+FINISH = 1
+"""The action that takes the rest of the default pipeline: of this level what has not run, or holds no more, and all later ones."""
+FIRST_PASS = 2
 
 NOT_RIGHT = -2.0
 MOST_PASSES = 90
-"""Actions of an episode; then it is truncated, and the rest of the default pipeline is taken."""
+"""Actions of an episode, after which the rest of the default pipeline is taken."""
 
 OPS = tuple(
     op.name
@@ -90,7 +94,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         names = passes or [*dict.fromkeys(s.name for s in own), *(foreign_passes() if foreign else ())]
         self.passes = list(dict.fromkeys(names))
         self._given = {step.name: step for step in own}
-        actions: Any = gymnasium.spaces.Discrete(len(self.passes) + 1)
+        actions: Any = gymnasium.spaces.Discrete(FIRST_PASS + len(self.passes))
         self.action_space = actions
         size = len(OPS) + 1 + len(Property) + 2
         self.observation_space = gymnasium.spaces.Box(0.0, 20.0, (size,), np.float32)
@@ -98,7 +102,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
 
     def action(self, name: str) -> int:
         """The number of the action that runs the pass `name`. Raises `ValueError` for one that is not chosen from."""
-        return self.passes.index(name) + 1
+        return FIRST_PASS + self.passes.index(name)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, object] | None = None
@@ -116,6 +120,8 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         states = self._evaluate.checker.states
         self._state: State = states.first
         self._steps: list[Step] = []
+        self._level = 0
+        """How many steps led to this representation."""
         self._fixed = [step for step in self._evaluate.task.pipeline().steps if is_fixed(step)]
         self._taken = 0
         self._record: Evaluation | None = None
@@ -124,18 +130,36 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         """Runs a pass, or goes on to the next level; at the last, the program is evaluated."""
         self._taken += 1
         reward, over, truncated = 0.0, False, False
-        if self._is_allowed(int(action)):
+        if action == FINISH:
+            self._finish()
+            over = True
+        elif self._is_allowed(int(action)):
             step = self._fixed[0] if action == NEXT_LEVEL else self._pass(int(action))
             self._advance(step)
             if action == NEXT_LEVEL:
                 self._fixed.pop(0)
-        over = not self._fixed or self._record is not None
+                self._level = len(self._steps)
+        over = over or not self._fixed or self._record is not None
         if not over and self._taken >= MOST_PASSES:
             truncated = True
-            self._steps += self._fixed
+            self._finish()
         if over or truncated:
             reward = self._reward()
         return self._observation(), reward, over, truncated, self._info()
+
+    def _finish(self) -> None:
+        default, facts = self._evaluate.task.pipeline().steps, self._state.facts
+        fixed = [number for number, step in enumerate(default) if is_fixed(step)]
+        gone = len(fixed) - len(self._fixed)
+        taken = {step.name for step in self._steps[self._level :]}
+        for step in default[fixed[gone - 1] + 1 if gone else 0 :]:
+            if is_fixed(step):
+                taken.clear()
+            elif step.name in taken and step.establishes <= facts:
+                continue
+            if step.can_run(facts):
+                self._steps.append(step)
+                facts = step.after(facts)
 
     def _advance(self, step: Step) -> None:
         self._steps.append(step)
@@ -149,7 +173,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
             self._state = following
 
     def _pass(self, action: int) -> Step:
-        name = self.passes[action - 1]
+        name = self.passes[action - FIRST_PASS]
         return self._given.get(name) or make_step(name, {})
 
     def _is_allowed(self, action: int) -> bool:
@@ -157,6 +181,8 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         facts = self._state.facts
         if action == NEXT_LEVEL:
             return bool(self._fixed) and self._fixed[0].can_run(facts)
+        if action == FINISH:
+            return True
         return self._pass(action).can_run(facts)
 
     def _reward(self) -> float:
@@ -181,7 +207,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         return np.array([*(math.log1p(n) for n in counts.values()), *facts, *gone], np.float32)
 
     def _info(self) -> dict[str, object]:
-        allowed = [self._is_allowed(action) for action in range(len(self.passes) + 1)]
+        allowed = [self._is_allowed(action) for action in range(FIRST_PASS + len(self.passes))]
         found: dict[str, object] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.task.name}
         if self._record is not None:
             found["record"] = self._record

@@ -1,11 +1,11 @@
 """Looking for the configuration that gives the least of something.
 
     found = search("log_sum_exp", Space(), "sectors", sampler="evolutionary", budget=300, seed=1)
-    found.best.pipeline, found.gain                 the text to give to `--pipeline`, and 0.12 for 12 % fewer
+    found.options, found.gain                 the options that make it of the default pipeline, and 0.12 for 12 % fewer
 
     search("bench_matmul", Space(constants=True), ("microseconds", "registers"), sampler="nsga2").pareto_front()
 
-Only right programs count. A configuration asked for before costs nothing, and a program known before is not run again.
+Only right programs count. Of the best one the edits that matter are left: those without which it is as good are dropped. A configuration asked for before costs nothing, and a program known before is not run again.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from minitriton.lab.sweeping.configuration import Configuration, settings_text
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.metrics import LATER, METRICS, groups_of, unknown_metric_help
+from minitriton.lab.sweeping.minimising import DefaultOf, minimal, options_of
 from minitriton.lab.sweeping.references import Inputs, Reference, reference_of_call, references
 from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
@@ -47,6 +48,8 @@ class Found:
     stopped_early: bool = False
     pruned: int = 0
     """Programs that were not timed, because the cost model expected too much of them."""
+    options: str = ""
+    """The command-line options that make the best configuration of the default one."""
 
     @property
     def objective(self) -> str:
@@ -75,7 +78,11 @@ class Found:
         """The result and how the best configuration differs from the first."""
         before, after = (value_of(record, self.objective) for record in (self.first, self.best))
         head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({100 * (-self.gain or 0.0):+.1f} %), {len(self.records)} configurations"
-        lines = [head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"]
+        lines = [
+            head,
+            *difference(self.first.pipeline, self.best.pipeline),
+            f"    {self.options or 'the default pipeline'}",
+        ]
         if len(self.objectives) > 1:
             lines += ["", "none is better in all of " + ", ".join(self.objectives)]
             for record in self.pareto_front():
@@ -149,6 +156,7 @@ def search(
                 break
         found.stopped_early = len(found.records) < budget
         found.pruned = evaluate.pruned
+        found.best, found.options = minimised(task.default_of, found.best, found.objective, ask.record_of)
         if found.objective in ("microseconds", "speedup"):
             _confirm(found, task, evaluate)
         return found
@@ -175,7 +183,7 @@ def _confirm(found: Found, task: TuningTask, evaluate: Evaluator) -> None:
     again = time_programs(task, own, [best], 3 * ROUNDS)[best.digest]
     found.best.metrics.update(again)
     if again.get("speedup", 1.0) < 1 + again["spread"]:
-        found.best = found.first
+        found.best, found.options = found.first, ""
 
 
 def _reference(kernel: str | Reference) -> Reference:
@@ -190,6 +198,20 @@ def value_of(record: Evaluation, objective: str) -> float:
     if objective == "microseconds" and "speedup" in numbers and "own_microseconds" in numbers:
         return numbers["own_microseconds"] / numbers["speedup"]
     return -numbers[objective] if METRICS[objective].more_is_better else numbers[objective]
+
+
+def minimised(
+    default_of: DefaultOf, best: Evaluation, objective: str, record_of: Callable[[Configuration], Evaluation]
+) -> tuple[Evaluation, str]:
+    """The record of `best` less the edits without which it is as good, and the command-line options that make it."""
+    least, records = value_of(best, objective), {best.pipeline: best}
+
+    def is_as_good(configuration: Configuration) -> bool:
+        record = records[str(configuration)] = record_of(configuration)
+        return record.program == best.program or value_of(record, objective) <= least
+
+    found = minimal(default_of, Configuration.parse(best.pipeline), is_as_good)
+    return records[str(found)], options_of(default_of(found.settings), found)
 
 
 @dataclass
@@ -211,14 +233,19 @@ class _Asking:
         waited = self.patience is not None and self._since_gain >= self.patience
         return len(self.found.records) >= self.budget or waited or self._repeats > 20 * self.budget
 
+    def record_of(self, configuration: Configuration) -> Evaluation:
+        """The record of `configuration`, by which no search goes on."""
+        record = self.evaluate(configuration)
+        if (own := self.found.first.metrics.get("microseconds")) is not None:
+            record.metrics["own_microseconds"] = own
+        return record
+
     def __call__(self, configuration: Configuration) -> tuple[float, ...]:
         text = str(configuration)
         if text in self._known:
             self._repeats += 1
             return self._known[text]
-        record = self.evaluate(configuration)
-        if (own := self.found.first.metrics.get("microseconds")) is not None:
-            record.metrics["own_microseconds"] = own
+        record = self.record_of(configuration)
         values = self._known[text] = tuple(value_of(record, name) for name in self.found.objectives)
         if text != self.found.first.pipeline:
             self.found.records.append(record)

@@ -127,6 +127,10 @@ class TuningTask:
         names = self.source.fn.arg_names
         return {names[path[0]]: value for path, value in self.source.constants.items() if len(path) == 1}
 
+    def default_of(self, settings: Settings) -> Pipeline:
+        """The default pipeline under other settings."""
+        return (self.variant(settings) if settings else self).pipeline()
+
     def variant(self, settings: Settings) -> TuningTask:
         """The same launch with other constants, options or target.
 

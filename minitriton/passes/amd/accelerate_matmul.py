@@ -30,7 +30,7 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
-from minitriton.target.amd import Mfma, mfma_of
+from minitriton.target.amd import ARCHITECTURES, Mfma, mfma_of
 
 
 @register_pass
@@ -44,6 +44,8 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
     name: ClassVar[str] = "tritonamdgpu-accelerate-matmul"
     acts_on = frozenset({tt.DotOp})
     requires = frozenset({Property.ENCODINGS})
+    arch_generation_name: str = ""
+    """LLVM's name of the GPU; the module's target if it is empty."""
     matrix_instruction_size: int = 0
     kpack: int = 1
 
@@ -51,7 +53,8 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
         """Rewrite every dot of the module, on GPUs with matrix cores."""
         if not ops_of(op, tt.DotOp):
             return
-        version = features_of(op).mfma_version
+        name = self.arch_generation_name
+        version = (ARCHITECTURES[name] if name in ARCHITECTURES else features_of(op)).mfma_version
         if not version:
             return
         patterns = PatternSet()

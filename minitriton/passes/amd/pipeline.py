@@ -108,19 +108,24 @@ def _wanted_by(user: Operation, value: SSAValue) -> SharedEncoding | None:
     operand, source = layout_of_value(result), layout_of_value(value)
     if not isinstance(user, ttg.ConvertLayoutOp) or source is None:
         return None
-    if isinstance(operand, Linear):
-        operand = _operand_further_on(result)
+    shape = shape_of(value)
+    further_on = _operand_further_on(result) if isinstance(operand, Linear) else None
+    if further_on is not None:
+        index, parent, run = further_on
+        if index >= 2:
+            return SwizzledShared(1, 1, 1, order_for_memory(source, shape), source.cga)
+        operand = DotOperand(index, parent, run)
     if not isinstance(operand, DotOperand):
         return None
-    shape = shape_of(value)
     order = order_for_memory(source, shape)
     if len(shape) == 3:
         order = (*(dim for dim in order if dim != 0), 0)
     return swizzled_shared_for_dot(operand, shape, order, source.cga, element_bits(cast(TensorType, value.type)))
 
 
-def _operand_further_on(value: SSAValue) -> DotOperand | None:
-    """The operand of matrix cores that ops of one result each, and one use each, make of `value`; a lane reads runs of the last of them."""
+def _operand_further_on(value: SSAValue) -> tuple[int, AmdMfma, int] | None:
+    """Which operand of matrix cores ops of one result each, and one use each, make of `value`, the layout of what they compute, and the runs that a
+    lane reads. Scales are operands 3 and 4."""
     block = value.owner.parent if isinstance(value.owner, Operation) else None
     while True:
         use = value.get_unique_use()
@@ -132,7 +137,7 @@ def _operand_further_on(value: SSAValue) -> DotOperand | None:
             if layout is None or not isinstance(parent, AmdMfma):
                 return None
             run = to_linear_layout(layout, shape_of(value)).get_num_consecutive_in_out()
-            return DotOperand(use.index, parent, run)
+            return use.index, parent, run
         value = user.results[0]
 
 

@@ -23,7 +23,7 @@ from xdsl.ir import Operation, OpResult
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.slices.def_use import forward_ops
 from minitriton.dialects import tt
-from minitriton.dialects.facts.launch import features_of, threads_per_warp
+from minitriton.dialects.facts.launch import features_of, target_text, threads_per_warp
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.passes.pipelining.assign_latencies import LoadLevels
 from minitriton.passes.pipelining.predication import can_be_held_back
@@ -54,7 +54,8 @@ class ScheduledLoad:
 
 def loads_ahead(loop: scf.ForOp, facts: AxisInfoAnalysis, stages: int) -> list[ScheduledLoad]:
     """The loads of `loop` to start ahead. Narrow ones do on GPUs whose copies to shared memory or matrix cores take them."""
-    any_width = features_of(loop).mfma_version == 4 or threads_per_warp(loop) == WARP_SIZE
+    is_amd = (target_text(loop) or "").startswith("hip:")
+    any_width = is_amd and (features_of(loop).mfma_version == 4 or threads_per_warp(loop) == WARP_SIZE)
     found = LoadLevels(loop, facts, any_width)
     levels = found.find("all" if NUM_STAGES in loop.attributes else "dots")
     stored = loads_of_stored_arrays(loop, list(levels)) if levels else ()

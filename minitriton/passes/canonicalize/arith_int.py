@@ -12,14 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, TensorType, i1
+from xdsl.dialects.builtin import IntegerType, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.compare import INVERTED, NE, ULT, predicate_of
 from minitriton.dialects.fast_paths.op_access import defining, operand_at, operand_values
 from minitriton.dialects.narrowing import instance_of
-from minitriton.rewriting.constants import element_type, float_constant, int_attr, int_constant, round_to, width_of
+from minitriton.rewriting.constants import (
+    FLOAT_BITS,
+    element_type,
+    float_constant,
+    int_attr,
+    int_constant,
+    round_to,
+    width_of,
+)
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -30,36 +38,42 @@ def _scalar_constant(value: SSAValue) -> int | None:
     return None if value.type.__class__ is TensorType else int_constant(value)
 
 
-def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int] | None:
-    """The variable operand and the constant one of `op`."""
-    variable, constant = operand_values(op) if not constant_first else operand_values(op)[::-1]
-    number = int_constant(constant)
-    return None if number is None else (variable, number)
+def _with_constant(value: SSAValue) -> tuple[Operation, SSAValue, int, int] | None:
+    """Of `x + a`, `x - a` or `a - x` the op, `x`, its sign and the constant with its own."""
+    op = defining(value, arith.AddiOp, arith.SubiOp)
+    if op is None:
+        return None
+    lhs, rhs = operand_values(op)
+    is_sum = op.__class__ is arith.AddiOp
+    number = int_constant(rhs)
+    if number is not None:
+        return op, lhs, 1, number if is_sum else -number
+    number = None if is_sum else int_constant(lhs)
+    return None if number is None else (op, rhs, -1, number)
 
 
-@patterns.pattern(arith.AddiOp)
-def add_constants(op: Operation, rewriter: Rewriter) -> bool:
-    """(x + a) + b = x + (a+b);  (x - a) + b = x + (b-a);  (a - x) + b = (a+b) - x"""
-    outer = _scalar_constant(operand_at(op, 1))
-    if outer is None:
+@patterns.pattern(arith.AddiOp, arith.SubiOp)
+def merge_constants(op: Operation, rewriter: Rewriter) -> bool:
+    """(x + a) + b = x + (a+b);  (a - x) - b = (a-b) - x;  b - (a - x) = x + (b-a);  ...  but (x - a) - b = x - (a+b)"""
+    lhs, rhs = operand_values(op)
+    outer, value = _scalar_constant(rhs), lhs
+    is_sum = op.__class__ is arith.AddiOp
+    is_subtracted = not is_sum and outer is None
+    if is_subtracted:
+        outer, value = _scalar_constant(lhs), rhs
+    found = None if outer is None else _with_constant(value)
+    if outer is None or found is None:
         return False
-    type = op.results[0].type
-    inner = defining(operand_at(op, 0), arith.AddiOp, arith.SubiOp)
-    if inner is None:
-        return False
+    inner, variable, sign, number = found
     rewriter.at(op, inner)
-    right = _split_constant(inner, constant_first=False)
-    if right is not None:
-        variable, number = right
-        total = outer + number if inner.__class__ is arith.AddiOp else outer - number
-        constant = rewriter.constant(int_attr(type, total))
-        rewriter.replace_with(op, arith.AddiOp(variable, constant))
+    if is_subtracted:
+        sign, number = -sign, -number
+    total = number + (outer if is_sum or is_subtracted else -outer)
+    if sign > 0 and not is_sum and not is_subtracted and inner.__class__ is arith.SubiOp:
+        rewriter.replace_with(op, arith.SubiOp(variable, rewriter.constant(int_attr(op.results[0].type, -total))))
         return True
-    left = _split_constant(inner, constant_first=True)
-    if left is None or inner.__class__ is arith.AddiOp:
-        return False
-    constant = rewriter.constant(int_attr(type, left[1] + outer))
-    rewriter.replace_with(op, arith.SubiOp(constant, left[0]))
+    constant = rewriter.constant(int_attr(op.results[0].type, total))
+    rewriter.replace_with(op, arith.AddiOp(variable, constant) if sign > 0 else arith.SubiOp(constant, variable))
     return True
 
 
@@ -72,59 +86,6 @@ def add_negated(op: Operation, rewriter: Rewriter) -> bool:
             rewriter.replace_with(op, arith.SubiOp(other, operand_at(product, 0)))
             return True
     return False
-
-
-@patterns.pattern(arith.SubiOp)
-def sub_constants(op: Operation, rewriter: Rewriter) -> bool:
-    """Merges the constant of a difference with that of the sum or difference inside it."""
-    type = op.results[0].type
-    lhs, rhs = operand_values(op)
-    outer = _scalar_constant(rhs)
-    if outer is not None:
-        inner = defining(lhs, arith.AddiOp, arith.SubiOp)
-        return inner is not None and _sub_constant_from(op, inner, outer, type, rewriter)
-    outer = _scalar_constant(lhs)
-    if outer is not None:
-        inner = defining(rhs, arith.AddiOp, arith.SubiOp)
-        return inner is not None and _sub_from_constant(op, inner, outer, type, rewriter)
-    return False
-
-
-def _sub_constant_from(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
-    """(x + a) - b = x + (a-b);  (x - a) - b = x - (a+b);  (a - x) - b = (a-b) - x"""
-    is_sum = inner.__class__ is arith.AddiOp
-    rewriter.at(op, inner)
-    right = _split_constant(inner, constant_first=False)
-    if right is not None:
-        variable, number = right
-        constant = rewriter.constant(int_attr(type, number - outer if is_sum else number + outer))
-        cls = arith.AddiOp if is_sum else arith.SubiOp
-        rewriter.replace_with(op, cls(variable, constant))
-        return True
-    left = _split_constant(inner, constant_first=True)
-    if left is None or is_sum:
-        return False
-    constant = rewriter.constant(int_attr(type, left[1] - outer))
-    rewriter.replace_with(op, arith.SubiOp(constant, left[0]))
-    return True
-
-
-def _sub_from_constant(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
-    """b - (x + a) = (b-a) - x;  b - (x - a) = (a+b) - x;  b - (a - x) = x + (b-a)"""
-    is_sum = inner.__class__ is arith.AddiOp
-    rewriter.at(op, inner)
-    right = _split_constant(inner, constant_first=False)
-    if right is not None:
-        variable, number = right
-        constant = rewriter.constant(int_attr(type, outer - number if is_sum else number + outer))
-        rewriter.replace_with(op, arith.SubiOp(constant, variable))
-        return True
-    left = _split_constant(inner, constant_first=True)
-    if left is None or is_sum:
-        return False
-    constant = rewriter.constant(int_attr(type, outer - left[1]))
-    rewriter.replace_with(op, arith.AddiOp(left[0], constant))
-    return True
 
 
 @patterns.pattern(arith.SubiOp)
@@ -200,37 +161,18 @@ def compare_extended(op: Operation, rewriter: Rewriter) -> bool:
     return False
 
 
-_PRECISION: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
-    Float16Type: (11, 15),
-    BFloat16Type: (8, 127),
-    Float32Type: (24, 127),
-    Float64Type: (53, 1023),
-}
-_RELATIONS = {
-    1: "eq",
-    2: "gt",
-    3: "ge",
-    4: "lt",
-    5: "le",
-    6: "ne",
-    8: "eq",
-    9: "gt",
-    10: "ge",
-    11: "lt",
-    12: "le",
-    13: "ne",
-}
-"""Relation of a cmpf predicate by its number, where no operand is a NaN."""
+_RELATIONS = ("eq", "gt", "ge", "lt", "le", "ne")
+"""Of the predicates of cmpf from 1 to 6, and of those from 8 to 13: they say the same where no operand is a NaN."""
 _ORD, _UNO = 7, 14
 
 
 def significant_bits(type_: Attribute) -> int:
     """The bits of an integer that a float, or the elements of a tensor of floats, can hold; 0 where that is not known."""
-    return _PRECISION.get(element_type(type_).__class__, (0, 0))[0]
+    return FLOAT_BITS.get(element_type(type_).__class__, (0, 0))[0]
 
 
 def _conversion_may_matter(constant: float, float_type: Attribute, width: int, is_signed: bool) -> bool:
-    bits, greatest = _PRECISION[float_type.__class__]
+    bits, greatest = FLOAT_BITS[float_type.__class__]
     if width <= bits:
         return False
     value_bits = width - is_signed
@@ -262,7 +204,7 @@ def _decide(
     """The outcome of the comparison, or the relation and the integer to compare with."""
     if predicate in (_ORD, _UNO):
         return predicate == _ORD
-    relation = _RELATIONS[predicate]
+    relation = _RELATIONS[(predicate - 1) % 7]
     low = -(1 << (width - 1)) if is_signed else 0
     high = (1 << (width - is_signed)) - 1
     if round_to(float(high), float_type) < constant:
@@ -284,7 +226,7 @@ def compare_converted_integer(op: Operation, rewriter: Rewriter) -> bool:
     value, other = operand_values(op)
     constant = float_constant(other)
     conversion = defining(value, arith.SIToFPOp, arith.UIToFPOp)
-    if constant is None or conversion is None or math.isnan(constant) or other.type.__class__ not in _PRECISION:
+    if constant is None or conversion is None or math.isnan(constant) or other.type.__class__ not in FLOAT_BITS:
         return False
     integer = operand_at(conversion, 0)
     predicate = predicate_of(op)

@@ -120,7 +120,7 @@ def allocated_buffers(load: Operation) -> list[SharedEncoding]:
 
 
 def buffer_of_load(load: Load) -> SharedEncoding:
-    """The layout of the buffer that a load of a tensor is copied to."""
+    """The layout of the buffer that a load of a tensor is copied to: the one that its dots want, unless no copy could write it."""
     if not isinstance(load, tt.LoadOp):
         return buffer_of_descriptor(load)
     allocated = allocated_buffers(load)
@@ -131,7 +131,7 @@ def buffer_of_load(load: Load) -> SharedEncoding:
         wanted = buffer_for_dots(value)
     except Incompatible:
         wanted = None
-    if wanted is not None:
+    if wanted is not None and copied_bytes(load, wanted) >= SMALLEST_COPY:
         return wanted
     layout = layout_of_value(value)
     assert layout is not None

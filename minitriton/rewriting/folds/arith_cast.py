@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import struct
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
-from xdsl.ir import Attribute, Operation, OpResult
+from xdsl.dialects.builtin import BFloat16Type, Float64Type
+from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
-from minitriton.dialects.fast_paths.op_access import operand_at
+from minitriton.dialects.fast_paths.op_access import defining, operand_at
 from minitriton.rewriting.constants import (
+    FLOAT_BITS,
     constant_attr,
     element_type,
     float_attr,
@@ -25,42 +26,22 @@ from minitriton.rewriting.constants import (
 )
 from minitriton.rewriting.patterns import MODIFIED, Folded, folder
 
-_FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
-    Float16Type: (11, 15),
-    BFloat16Type: (8, 127),
-    Float32Type: (24, 127),
-    Float64Type: (53, 1023),
-}
-
-
-def _source(op: Operation, *classes: type[Operation]) -> Operation | None:
-    """The op that defines the operand, if it is of one of these classes."""
-    value = operand_at(op, 0)
-    return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
-
 
 def _look_through(op: Operation, inner: Operation) -> Folded:
     op.operands[0] = operand_at(inner, 0)
     return MODIFIED
 
 
-@folder(arith.ExtUIOp)
-def fold_extui(op: Operation) -> Folded:
-    """extui(extui x) = extui x"""
-    inner = _source(op, arith.ExtUIOp)
+@folder(arith.ExtUIOp, arith.ExtSIOp)
+def fold_ext(op: Operation) -> Folded:
+    """extui(extui x) = extui x,  extsi(extsi x) = extsi x"""
+    source = operand_at(op, 0)
+    inner = defining(source, op.__class__)
     if inner is not None:
         return _look_through(op, inner)
-    value = int_constant(operand_at(op, 0))
-    return None if value is None else int_attr(op.results[0].type, to_unsigned(value, width_of(operand_at(op, 0).type)))
-
-
-@folder(arith.ExtSIOp)
-def fold_extsi(op: Operation) -> Folded:
-    """extsi(extsi x) = extsi x"""
-    inner = _source(op, arith.ExtSIOp)
-    if inner is not None:
-        return _look_through(op, inner)
-    value = int_constant(operand_at(op, 0))
+    value = int_constant(source)
+    if value is not None and op.__class__ is arith.ExtUIOp:
+        value = to_unsigned(value, width_of(source.type))
     return None if value is None else int_attr(op.results[0].type, value)
 
 
@@ -68,14 +49,14 @@ def fold_extsi(op: Operation) -> Folded:
 def fold_trunci(op: Operation) -> Folded:
     """trunci(ext x) = trunci x or x,  trunci(trunci x) = trunci x"""
     result_type = op.results[0].type
-    extension = _source(op, arith.ExtUIOp, arith.ExtSIOp)
+    extension = defining(operand_at(op, 0), arith.ExtUIOp, arith.ExtSIOp)
     if extension is not None:
         source = operand_at(extension, 0)
         if width_of(source.type) > width_of(result_type):
             return _look_through(op, extension)
         if source.type == result_type:
             return source
-    inner = _source(op, arith.TruncIOp)
+    inner = defining(operand_at(op, 0), arith.TruncIOp)
     if inner is not None:
         return _look_through(op, inner)
     value = int_constant(operand_at(op, 0))
@@ -84,7 +65,7 @@ def fold_trunci(op: Operation) -> Folded:
 
 def _represents(narrow: Attribute, wide: Attribute) -> bool:
     """True if every number of float type `narrow` is one of `wide`."""
-    a, b = _FLOAT_BITS.get(narrow.__class__), _FLOAT_BITS.get(wide.__class__)
+    a, b = FLOAT_BITS.get(narrow.__class__), FLOAT_BITS.get(wide.__class__)
     return a is not None and b is not None and a[0] <= b[0] and a[1] <= b[1]
 
 
@@ -101,7 +82,7 @@ def fold_extf(op: Operation) -> Folded:
 def fold_truncf(op: Operation) -> Folded:
     """truncf(extf x) = truncf x or x; a constant that the narrow type holds exactly."""
     result_type = op.results[0].type
-    extension = _source(op, arith.ExtFOp)
+    extension = defining(operand_at(op, 0), arith.ExtFOp)
     if extension is not None:
         source = operand_at(extension, 0)
         scalar = element_type(source.type)
@@ -111,7 +92,7 @@ def fold_truncf(op: Operation) -> Folded:
             if source.type == result_type:
                 return source
     value = float_constant(operand_at(op, 0))
-    if value is None or math.isnan(value) or element_type(result_type).__class__ not in _FLOAT_BITS:
+    if value is None or math.isnan(value) or element_type(result_type).__class__ not in FLOAT_BITS:
         return None
     return float_attr(result_type, value) if round_to(value, element_type(result_type)) == value else None
 
@@ -122,20 +103,13 @@ def _as_float(value: int, type: Attribute) -> Attribute:
     return float_attr(type, float(((value >> excess) | (value % (1 << excess) != 0)) << excess))
 
 
-@folder(arith.SIToFPOp)
-def fold_sitofp(op: Operation) -> Folded:
+@folder(arith.SIToFPOp, arith.UIToFPOp)
+def fold_itofp(op: Operation) -> Folded:
     """A constant."""
     value = int_constant(operand_at(op, 0))
+    if value is not None and op.__class__ is arith.UIToFPOp:
+        value = to_unsigned(value, width_of(operand_at(op, 0).type))
     return None if value is None else _as_float(value, op.results[0].type)
-
-
-@folder(arith.UIToFPOp)
-def fold_uitofp(op: Operation) -> Folded:
-    """A constant."""
-    value = int_constant(operand_at(op, 0))
-    if value is None:
-        return None
-    return _as_float(to_unsigned(value, width_of(operand_at(op, 0).type)), op.results[0].type)
 
 
 @folder(arith.FPToSIOp, arith.FPToUIOp)
@@ -159,7 +133,7 @@ def _packing(type: Attribute) -> str | None:
     scalar = element_type(type)
     if isinstance(scalar, BFloat16Type):
         return None
-    return _PACKING.get(("f" if scalar.__class__ in _FLOAT_BITS else "i", width_of(scalar)))
+    return _PACKING.get(("f" if scalar.__class__ in FLOAT_BITS else "i", width_of(scalar)))
 
 
 @folder(arith.BitcastOp)
@@ -181,7 +155,7 @@ def fold_bitcast(op: Operation) -> Folded:
 @folder(arith.IndexCastOp)
 def fold_index_cast(op: Operation) -> Folded:
     """index_cast(index_cast x) = x if the types agree; a constant."""
-    inner = _source(op, arith.IndexCastOp)
+    inner = defining(operand_at(op, 0), arith.IndexCastOp)
     if inner is not None and operand_at(inner, 0).type == op.results[0].type:
         return operand_at(inner, 0)
     value = int_constant(operand_at(op, 0))

@@ -68,25 +68,8 @@ def fold_cmpi(op: Operation) -> Folded:
     return None if known is None else int_attr(result_type, holds(predicate, known, constant, width))
 
 
-# Predicates of arith.cmpf by number: (true if unordered, relations that make it true).
-_FLOAT_PREDICATES = {
-    0: (False, ""),
-    1: (False, "="),
-    2: (False, ">"),
-    3: (False, "=>"),
-    4: (False, "<"),
-    5: (False, "=<"),
-    6: (False, "<>"),
-    7: (False, "<=>"),
-    8: (True, "="),
-    9: (True, ">"),
-    10: (True, "=>"),
-    11: (True, "<"),
-    12: (True, "=<"),
-    13: (True, "<>"),
-    14: (True, ""),
-    15: (True, "<=>"),
-}
+_FLOAT_RELATIONS = ("", "=", ">", "=>", "<", "=<", "<>", "<=>", "=", ">", "=>", "<", "=<", "<>", "", "<=>")
+"""The relations that make `arith.cmpf` true, by the number of its predicate; those from 8 on are true of a NaN."""
 
 
 @folder(arith.CmpfOp)
@@ -101,13 +84,12 @@ def fold_cmpf(op: Operation) -> Folded:
         rhs = lhs
     if lhs is None or rhs is None:
         return None
-    unordered, relations = _FLOAT_PREDICATES[predicate_of(op)]
+    predicate = predicate_of(op)
     if math.isnan(lhs):
-        value = unordered
-    else:
-        relation = "=" if lhs == rhs else "<" if lhs < rhs else ">"
-        value = relation in relations
-    return int_attr(op.results[0].type, value)
+        return int_attr(op.results[0].type, predicate >= 8)
+    return int_attr(
+        op.results[0].type, ("=" if lhs == rhs else "<" if lhs < rhs else ">") in _FLOAT_RELATIONS[predicate]
+    )
 
 
 @folder(arith.SelectOp)

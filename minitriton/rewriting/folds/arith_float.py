@@ -20,11 +20,11 @@ from minitriton.rewriting.constants import (
     int_attr,
     int_constant,
 )
-from minitriton.rewriting.patterns import FloatRule, Folded, both, constant_to_the_right, fold_floats, folder
+from minitriton.rewriting.patterns import FloatRule, Folded, both, fold_floats, folder
 
 
-def _is_zero(value: float | None, sign: float) -> bool:
-    return value is not None and value == 0.0 and host.copysign(1.0, value) == sign
+def _is_zero(value: float, sign: float) -> bool:
+    return value == 0.0 and host.copysign(1.0, value) == sign
 
 
 def _divide(a: float, b: float) -> float:
@@ -55,50 +55,6 @@ def fold_negf(op: Operation) -> Folded:
     return None if number is None else float_attr(op.results[0].type, -number)
 
 
-@folder(arith.AddfOp)
-def fold_addf(op: Operation) -> Folded:
-    """x + -0.0 = x"""
-    lhs, rhs = both(op)
-    if _is_zero(float_constant(rhs), -1.0):
-        return lhs
-    folded = fold_floats(op, lambda a, b: a + b)
-    return folded if folded is not None else constant_to_the_right(op)
-
-
-@folder(arith.SubfOp)
-def fold_subf(op: Operation) -> Folded:
-    """x - 0.0 = x"""
-    lhs, rhs = both(op)
-    if _is_zero(float_constant(rhs), 1.0):
-        return lhs
-    return fold_floats(op, lambda a, b: a - b)
-
-
-@folder(arith.MulfOp)
-def fold_mulf(op: Operation) -> Folded:
-    """x * 1.0 = x"""
-    lhs, rhs = both(op)
-    if float_constant(rhs) == 1.0:
-        return lhs
-    folded = fold_floats(op, _multiply)
-    return folded if folded is not None else constant_to_the_right(op)
-
-
-@folder(arith.DivfOp)
-def fold_divf(op: Operation) -> Folded:
-    """x / 1.0 = x"""
-    lhs, rhs = both(op)
-    if float_constant(rhs) == 1.0:
-        return lhs
-    return fold_floats(op, _divide)
-
-
-@folder(arith.RemfOp)
-def fold_remf(op: Operation) -> Folded:
-    """Two constants."""
-    return fold_floats(op, _remainder)
-
-
 def _propagating(pick: float) -> FloatRule:
     """minimum or maximum (`pick` is -1 or 1) where NaN wins and -0.0 < 0.0."""
 
@@ -124,27 +80,31 @@ def _ignoring(pick: float) -> FloatRule:
     return rule
 
 
-_EXTREMA: dict[type[Operation], tuple[FloatRule, Callable[[float], bool]]] = {
-    # op: (rule, test of the constant that leaves the other operand)
-    arith.MaximumfOp: (_propagating(1.0), lambda c: c == -host.inf),
-    arith.MinimumfOp: (_propagating(-1.0), lambda c: c == host.inf),
-    arith.MaxnumfOp: (_ignoring(1.0), host.isnan),
-    arith.MinnumfOp: (_ignoring(-1.0), host.isnan),
+_BINARY: dict[type[Operation], tuple[FloatRule, Callable[[float], bool], str]] = {
+    # op: (rule, test of a constant on the right that leaves the other operand, what else holds)
+    arith.AddfOp: (lambda a, b: a + b, lambda c: _is_zero(c, -1.0), "commutes"),
+    arith.SubfOp: (lambda a, b: a - b, lambda c: _is_zero(c, 1.0), ""),
+    arith.MulfOp: (_multiply, lambda c: c == 1.0, "commutes"),
+    arith.DivfOp: (_divide, lambda c: c == 1.0, ""),
+    arith.RemfOp: (_remainder, lambda c: False, ""),
+    arith.MaximumfOp: (_propagating(1.0), lambda c: c == -host.inf, "commutes, idempotent"),
+    arith.MinimumfOp: (_propagating(-1.0), lambda c: c == host.inf, "commutes, idempotent"),
+    arith.MaxnumfOp: (_ignoring(1.0), host.isnan, "commutes, idempotent"),
+    arith.MinnumfOp: (_ignoring(-1.0), host.isnan, "commutes, idempotent"),
 }
 
 
-@folder(*_EXTREMA)
-def fold_extremum(op: Operation) -> Folded:
-    """max(x, x) = x,  maximum(x, -inf) = x,  maxnum(x, nan) = x"""
+@folder(*_BINARY)
+def fold_binary(op: Operation) -> Folded:
+    """x + -0.0 = x,  x - 0.0 = x,  x * 1.0 = x,  x / 1.0 = x,  max(x, x) = x,  maximum(x, -inf) = x,  maxnum(x, nan) = x"""
     lhs, rhs = both(op)
-    if lhs is rhs:
+    rule, is_neutral, holds = _BINARY[op.__class__]
+    if lhs is rhs and "idempotent" in holds:
         return lhs
-    rule, is_neutral = _EXTREMA[op.__class__]
     constant = float_constant(rhs)
     if constant is not None and is_neutral(constant):
         return lhs
-    folded = fold_floats(op, rule)
-    return folded if folded is not None else constant_to_the_right(op)
+    return fold_floats(op, rule, commutes="commutes" in holds)
 
 
 def _exp(x: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.compare import toward_zero
@@ -22,27 +22,17 @@ from minitriton.rewriting.patterns import (
 )
 
 
-def _operands_if(value: SSAValue, cls: type[Operation]) -> tuple[SSAValue, SSAValue] | None:
-    """The operands of the op of class `cls` that defines `value`."""
-    if isinstance(value, OpResult) and value.op.__class__ is cls:
-        return both(value.op)
-    return None
-
-
 @folder(arith.AddiOp)
 def fold_addi(op: Operation) -> Folded:
     """x + 0 = x,  (a - b) + b = a,  b + (a - b) = a"""
     lhs, rhs = both(op)
     if int_constant(rhs) == 0:
         return lhs
-    difference = _operands_if(lhs, arith.SubiOp)
-    if difference is not None and difference[1] is rhs:
-        return difference[0]
-    difference = _operands_if(rhs, arith.SubiOp)
-    if difference is not None and difference[1] is lhs:
-        return difference[0]
-    folded = fold_ints(op, lambda a, b, _: a + b)
-    return folded if folded is not None else constant_to_the_right(op)
+    for value, other in ((lhs, rhs), (rhs, lhs)):
+        difference = defining(value, arith.SubiOp)
+        if difference is not None and operand_at(difference, 1) is other:
+            return operand_at(difference, 0)
+    return fold_ints(op, lambda a, b, _: a + b, commutes=True)
 
 
 @folder(arith.SubiOp)
@@ -53,12 +43,9 @@ def fold_subi(op: Operation) -> Folded:
         return int_attr(op.results[0].type, 0)
     if int_constant(rhs) == 0:
         return lhs
-    total = _operands_if(lhs, arith.AddiOp)
-    if total is not None:
-        if total[1] is rhs:
-            return total[0]
-        if total[0] is rhs:
-            return total[1]
+    total = defining(lhs, arith.AddiOp)
+    if total is not None and rhs in (parts := operand_values(total)):
+        return parts[0] if parts[1] is rhs else parts[1]
     return fold_ints(op, lambda a, b, _: a - b)
 
 
@@ -71,8 +58,7 @@ def fold_muli(op: Operation) -> Folded:
         return rhs
     if factor is not None and is_one(factor, rhs.type):
         return lhs
-    folded = fold_ints(op, lambda a, b, _: a * b)
-    return folded if folded is not None else constant_to_the_right(op)
+    return fold_ints(op, lambda a, b, _: a * b, commutes=True)
 
 
 def _divide_signed(a: int, b: int, width: int) -> int | None:
@@ -159,8 +145,7 @@ def fold_extremum(op: Operation) -> Folded:
             return rhs
         if bound == loser(width):
             return lhs
-    folded = fold_ints(op, rule)
-    return folded if folded is not None else constant_to_the_right(op)
+    return fold_ints(op, rule, commutes=True)
 
 
 def _complements(a: SSAValue, b: SSAValue) -> bool:
@@ -223,13 +208,9 @@ def fold_xori(op: Operation) -> Folded:
         return int_attr(op.results[0].type, 0)
     for value, other in ((lhs, rhs), (rhs, lhs)):
         inner = defining(value, arith.XOrIOp)
-        if inner is not None:
-            if operand_at(inner, 1) is other:
-                return operand_at(inner, 0)
-            if operand_at(inner, 0) is other:
-                return operand_at(inner, 1)
-    folded = fold_ints(op, lambda a, b, _: a ^ b)
-    return folded if folded is not None else constant_to_the_right(op)
+        if inner is not None and other in (parts := operand_values(inner)):
+            return parts[0] if parts[1] is other else parts[1]
+    return fold_ints(op, lambda a, b, _: a ^ b, commutes=True)
 
 
 def _in_range(amount: int, width: int) -> bool:

@@ -9,8 +9,10 @@ In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written 
 from __future__ import annotations
 
 import functools
+import inspect
 import struct
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,10 +35,13 @@ if TYPE_CHECKING:
     from minitriton.emulator.kernel_arguments import Value
     from minitriton.runtime.stored_kernel import StoredKernel
 
-TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
+PACKAGE = Path(__file__).parents[2]
+"""The folder of minitriton."""
 
-_WARNED_OF = frozenset({"global-race"})
-"""Findings that do not stop a program: some programs of a grid are meant to race."""
+RACES = ("warn", "error")
+"""What a race between programs may be."""
+
+TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
 
 _HELP = {
     "out-of-bounds": "check the mask, the strides and the sizes that the kernel was given",
@@ -44,11 +49,13 @@ _HELP = {
     "than at a multiple of 16 bytes",
     "read-only": "pass a copy of the array",
     "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
+    "global-race": "use an atomic, or give each program addresses of its own; MINITRITON_RACES=warn lets programs race",
     "shared-race": "order the two by a barrier of the CTA, an arrival at an mbarrier and its wait, or the wait for a copy",
     "async-read": "wait for what writes this before: commit_group and wait_group, mbarrier.wait, warpgroup_mma_wait, store_wait",
     "async-write": "wait for what reads this before: store_wait, warpgroup_mma_wait, an mbarrier that its reader arrives at",
     "proxy-fence": "fence_async_shared() after the store, or after the wait for the copy, before what reads it",
     "uninitialised": "store the memory, or initialise the mbarrier, before it is used",
+    "poison": "give that load `other=` (of a block pointer `padding_option=`), or mask this access too",
     "deadlock": "check the phases, arrivals and bytes that the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
 }
 
@@ -83,6 +90,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     """
     with finished_before_forks():
         from minitriton import emulator
+        from minitriton.emulator.poison import UNDEFINED_LANES, run_with_poison
 
     checked = _checks(kernel)
     kernel.last_report = None
@@ -107,21 +115,25 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     scratch = getattr(metadata, "global_scratch_size", 0)
     if scratch:
         values.append(np.zeros(scratch * grid[0] * grid[1] * grid[2], np.uint8))
+    run = functools.partial(
+        found.load("emulator"),
+        text,
+        None,
+        grid,
+        values,
+        metadata.shared,
+        check=checked,
+        names=[argument.name for argument in arguments],
+        resident=metadata.launch_cooperative_grid,
+        programs=TIMING.programs,
+        reachable=reachable,
+        fences_by_author=kernel.src.ext == "gluon",
+    )
     try:
-        report = found.load("emulator")(
-            text,
-            None,
-            grid,
-            values,
-            metadata.shared,
-            check=checked,
-            names=[argument.name for argument in arguments],
-            resident=metadata.launch_cooperative_grid,
-            seconds=knobs.emulator.seconds,
-            programs=TIMING.programs,
-            reachable=reachable,
-            fences_by_author=kernel.src.ext == "gluon",
-        )
+        if isinstance(text, str) and UNDEFINED_LANES in text:
+            report = run_with_poison(run, [*values, *(reachable or ())], knobs.emulator.seconds)
+        else:
+            report = run(seconds=knobs.emulator.seconds)
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER
         raise
@@ -137,9 +149,21 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     _complain(report)
 
 
-@functools.cache
-def _warn_once(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
+def _location_of_launch() -> tuple[str, int]:
+    """The file and line of the program that launches, outside of minitriton and what is imported for it."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((str(PACKAGE), "<")):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _warn_at_launch(text: str) -> None:
+    file, line = _location_of_launch()
+    warnings.warn_explicit(text, RuntimeWarning, file, line)
+
+
+_warn_once = functools.cache(_warn_at_launch)
 
 
 def _tell_of_the_rest(report: Report) -> None:
@@ -164,11 +188,17 @@ _CHECKS = {"first": True, "1": True, "0": False}
 
 def _complain(report: Report) -> None:
     """Warns of or raises what was found. The first fault in the order of the run is the cause of others as a rule."""
+    if knobs.emulator.races not in RACES:
+        raise MinitritonError(f"MINITRITON_RACES is {knobs.emulator.races!r}", help="set one of " + ", ".join(RACES))
     for finding in report.findings:
-        if finding.kind not in _WARNED_OF:
+        if finding.kind != "global-race" or knobs.emulator.races == "error":
             raise KernelFault(finding, report)
     for finding in report.findings:
-        warnings.warn(str(finding).partition("\n")[0], RuntimeWarning, stacklevel=2)
+        file, line = _location_of_launch()
+        launch = f"launch of {report.kernel.name} over {'x'.join(map(str, report.grid))} programs at {file}:{line}"
+        _warn_at_launch(
+            f"{str(finding).partition(chr(10))[0]}, in the {launch} (MINITRITON_RACES=error makes it an error)"
+        )
 
 
 def emulator_value(argument: Argument) -> Value:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -24,6 +25,7 @@ from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.emulator import device_functions, inline_assembly
 from minitriton.host.json_values import is_tuple
 from minitriton.interpreter import interpret
+from minitriton.interpreter.memory.trace import Contents, Trace, poison_uses
 from minitriton.passes.argmax import NaNInArgmax
 from minitriton.passes.inline import Inline
 from minitriton.pipeline.ast_source import ASTSource, TypeName
@@ -32,7 +34,7 @@ from minitriton.runtime.cuda_driver import torch_module
 from minitriton.runtime.launching.arguments import is_array
 from minitriton.runtime.launching.host_values import HostDescriptor, is_descriptor
 from minitriton.runtime.on_cpu.host_arrays import arrays_pointed_at, handles_addresses, host_view, memory_around
-from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target import POISON, CompileOptions, GPUTarget
 
 
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CompileOptions) -> ModuleOp:
@@ -82,7 +84,8 @@ def run_on_interpreter(
     reachable = memory_around(args)
     if handles_addresses(str(module)):
         reachable += arrays_pointed_at(values)
-    interpret(
+    run = partial(
+        interpret,
         module,
         source.entry,
         values,
@@ -94,6 +97,20 @@ def run_on_interpreter(
         reachable=reachable,
         fences_by_author=source.ext == "gluon",
     )
+    if knobs.compilation.instrumentation_mode != POISON:
+        run()
+        return
+    contents = Contents([getattr(value, "base", value) for value in [*values, *reachable]])
+
+    def run_again(trace: Trace) -> None:
+        contents.restore()
+        run(trace=trace)
+        contents.keep_result()
+
+    uses = poison_uses(run_again)
+    contents.restore_result()
+    if uses:
+        raise uses[0].fault()
 
 
 def _collect(kind: TypeName, arg: Any, values: list[object]) -> None:

@@ -9,7 +9,7 @@
               together   what the CTAs of an SM take: tensor cores, bytes from L2, bytes of shared memory, instructions, special functions
 
 In cycles of an SM. All configurations of a kernel's space are estimated at once: what does not depend on sizes is in a `Profile`, made once.
-The weights are of data sheets; `benchmarks/tile_search.py` writes what they can be fitted to.
+The weights are a fit to half of 74 cases, 25,551 configurations measured on an H200 (`benchmarks/tile_search.py --fit`, 2026-11-28), evaluated on the other half.
 """
 
 from __future__ import annotations
@@ -38,35 +38,39 @@ AROUND = 32
 
 @dataclass(frozen=True)
 class Weights:
-    """What the model multiplies by: 1 where data sheets are believed."""
+    """What the model multiplies by: 1 would be a data sheet's number. Only their ratios matter for a ranking."""
 
-    launch: float = 2500.0
+    launch: float = 822.0
     """Cycles of a launch that does nothing."""
-    start: float = 700.0
+    start: float = 155.0
     """Of a CTA before its first load, and after its last store."""
-    iteration: float = 60.0
+    iteration: float = 46.1
     """Of a loop's barriers and waits, a run."""
-    latency: float = 1.0
-    tensor: float = 1.08
-    shared: float = 1.0
-    l2: float = 1.0
-    memory: float = 1.08
-    issue: float = 1.0
-    special: float = 1.0
-    reduce: float = 120.0
+    latency: float = 1.68
+    tensor: float = 0.392
+    shared: float = 1.12
+    l2: float = 0.713
+    memory: float = 0.224
+    issue: float = 0.404
+    special: float = 1.63
+    narrow: float = 0.086
+    spill: float = 1.5
+    reduce: float = 9.55
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
-    order: float = 4.0
+    order: float = 2.21
     """Of the norm of what happens at the same time."""
-    in_flight: float = 0.3
+    in_flight: float = 1.37
     """By how much memory is slower where no more bytes are under way than bandwidth times latency."""
-    resident: float = 0.7
+    resident: float = 8.23
     """Of L2, what holds operands that are read again."""
 
 
 DEFAULT = Weights()
 
-CAUSES = ("tensor", "shared", "l2", "issue", "special")
-"""What the CTAs of an SM share."""
+CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "spill")
+"""What the CTAs of an SM share. `narrow`: loads of a loop that move less than 16 bytes; `spill`: what has no registers."""
+SMALLEST_COPY, WIDEST_COPY = 4, 16
+"""Bytes that `cp.async` copies (PTX ISA, "cp.async"); what a load of fewer moves is held in registers, with its address."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,7 @@ class Profile:
     ctas_on_sm: Array
     capability: int
     amounts: Mapping[int | None, Mapping[str, Array]]
-    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
-    spilled: Array
+    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`, registers `held`."""
     batches: Array = field(default_factory=lambda: np.ones(1))
 
     @classmethod
@@ -110,7 +113,8 @@ class Profile:
         values = {name: np.array([float({**given, **kwargs}[name]) for kwargs, *_ in rows]) for name in names}
         loops: list[int | None] = [None, *range(len(roles.loops))]
         amounts: dict[int | None, dict[str, Array]] = {
-            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, "bytes", "stored", "reductions")} for loop in loops
+            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, "bytes", "stored", "reductions", "held")}
+            for loop in loops
         }
         warps = np.array([float(row[1]) for row in rows])
         for dot in roles.dots:
@@ -120,12 +124,18 @@ class Profile:
             ]
             amounts[dot.loop]["tensor"] += [tensor for tensor, _ in cycles]
             amounts[dot.loop]["shared"] += [shared for _, shared in cycles]
+        threads = warps * architecture.warp_size
         for work in roles.work:
-            _add_work(amounts[work.loop], work, values, warps * architecture.warp_size, speeds)
+            _add_work(amounts[work.loop], work, values, threads, speeds)
+        accumulators = np.array([float(row[3].accumulators) for row in rows])
+        for loop in amounts.values():
+            held = accumulators + AROUND + loop["held"]
+            loop["spill"] += (
+                np.maximum(held - architecture.registers_per_thread, 0) * threads * 8 / speeds.l2_bytes_per_sm
+            )
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
-            np.array([float(max(row[3].accumulators + AROUND - architecture.registers_per_thread, 0) * row[3].threads) for row in rows]),
         )  # fmt: skip
 
     def times(
@@ -148,7 +158,6 @@ class Profile:
                 totals[cause] += getattr(weights, cause) * amounts[cause] * runs
             moved += amounts["bytes"] * runs
             stored += amounts["stored"] * runs
-        totals["l2"] += weights.l2 * self.spilled * 8 / speeds.l2_bytes_per_sm
         alone = self._alone(trips, weights, speeds)
         slots = multiprocessors * self.ctas_on_sm
         full, rest = np.divmod(ctas, slots)
@@ -322,6 +331,9 @@ def _add_work(
             amounts["stored"][:] += moved
         width = np.maximum(np.minimum(work.width, count / threads), 1)
         amounts["issue"][:] += np.maximum(count, threads) / width / speeds.lanes * 4
+        if work.kind == "load" and work.loop is not None and not work.by_descriptor and work.width * size < WIDEST_COPY:
+            amounts["narrow"][:] += count / work.width / speeds.lanes
+            amounts["held"][:] += 2 * count / threads * (work.width * size < SMALLEST_COPY)
     elif work.kind == "special":
         amounts["special"][:] += count / speeds.special
     else:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from minitriton.analysis.tile_roles import TileRoles, tile_roles
 from minitriton.dialects.context import make_context
+from minitriton.dialects.facts.pass_attributes import DESCRIBED_TILES
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.passes.describe_tiles import DescribeTiles
 from minitriton.pipeline.pass_manager import PassManager, Pipeline
+from minitriton.pipeline.pipelines import pipeline_for
 from minitriton.runtime.autotuner import Autotuner, Heuristics
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError
@@ -35,6 +38,8 @@ SourceOf = Callable[[Values], "ASTSource"]
 """The source of a kernel by the values of its free constants."""
 Grid = tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]] | None
 
+DESCRIBED_PROBE = 64
+"""Rows of the smallest tile of a dot that is described."""
 PROBES = (32, 64, 16, 128)
 """Values of constants with which roles are read: the first with which the kernel can be compiled. A dot of 8 bits needs a K of 32."""
 
@@ -207,7 +212,24 @@ def _read(source_of: SourceOf, probe: dict[str, int], target: GPUTarget) -> Tile
         except MinitritonError:
             continue
     parameters = [name for name, kind in base.signature.items() if kind != "constexpr"]
-    return tile_roles(_first_ir(base, target), changed, probe, parameters)
+    roles = tile_roles(_first_ir(base, target), changed, probe, parameters)
+    return replace(roles, is_described=bool(roles.dots) and _is_described(source_of, probe, target))
+
+
+def _is_described(source_of: SourceOf, probe: dict[str, int], target: GPUTarget) -> bool:
+    """Whether a launch with tiles of 64 loads the operands of dots through descriptors that it makes."""
+    try:
+        source = source_of(dict.fromkeys(probe, DESCRIBED_PROBE))
+        steps = pipeline_for(target, options_for(target, describe_tiles=True)).steps
+        last = next((n for n, step in enumerate(steps) if step.name == DescribeTiles.name), None)
+        if last is None:
+            return False
+        context = make_context()
+        module = source.make_ir(target, options_for(target), context)
+        module = PassManager(Pipeline(steps[: last + 1])).run(context, module)
+    except MinitritonError:
+        return False
+    return DESCRIBED_TILES in module.attributes
 
 
 def _first_ir(source: ASTSource, target: GPUTarget) -> ModuleOp:

@@ -24,6 +24,7 @@ from minitriton.layouts.inference import reduce_dst
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.properties import warps_per_cta
 from minitriton.passes.accelerate_matmul.instruction import wgmma_columns
+from minitriton.passes.describe_tiles import MOST_RESULTS, SWIZZLED_ROW
 from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of, least_mma_depth
 
 SMALLEST_COPY = 4
@@ -156,6 +157,12 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
     barriers = [size // bytes_of(operand, values) for operand, size in rings.items() if operand.by_descriptor]
     apart = SMALLEST_SCRATCH * (len(barriers) - 1) if num_stages == 1 and barriers else 0
     loop += BARRIER_BYTES * max(barriers, default=0) + apart
+    if roles.is_described and num_stages > 1 and not _has_short_rows(roles, values, num_warps, architecture):
+        for dot in roles.dots:
+            read = [operand for operand in (dot.a, dot.b) if operand in rings and operand.loop is not None]
+            is_wgmma = instruction_of(dot, values, num_warps, architecture) == "wgmma"
+            slots = (rings[operand] // bytes_of(operand, values) for operand in read)
+            loop += BARRIER_BYTES * max(slots, default=0) * is_wgmma
     if num_stages > 1:
         loop += sum(_stored_in_loop(roles, values))
     exchanged = sum(_exchanged(dot, values, num_warps, architecture) for dot in roles.dots)
@@ -167,6 +174,22 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
     if len(buffers) > 1 and sum(aligned) <= FREE_BYTES:
         return sum(aligned[:-1]) + buffers[-1]
     return max([loop, *buffers[count:]])
+
+
+def _has_short_rows(roles: TileRoles, values: Mapping[str, Any], num_warps: int, architecture: Architecture) -> bool:
+    """Whether a dot fills registers and has short rows next to a tile across K, which is then not described (`passes.describe_tiles`)."""
+    for dot in roles.dots:
+        if (
+            elements((dot.m, dot.n), values) < MOST_RESULTS * num_warps * architecture.warp_size
+            or not dot.a
+            or not dot.b
+        ):
+            continue
+        along = [is_k_major(dot.a, "a"), is_k_major(dot.b, "b")]
+        row = dot.k.at(values) * dot.bits // 8
+        if any(along) and not all(along) and row < SWIZZLED_ROW:
+            return True
+    return False
 
 
 def _rings(

@@ -37,7 +37,7 @@ class Executed(NamedTuple):
 
 
 @dataclass
-class Trace:
+class WarpTrace:
     """Of the CTA with threads 0 to `lanes`."""
 
     lanes: int = 0
