@@ -20,7 +20,11 @@ PAGES = ROOT / "build" / "site"
 REFERENCE = {
     "Language": ("minitriton.language",),
     "Launching": ("minitriton.runtime.jit", "minitriton.runtime.autotuner"),
-    "Compiling": ("minitriton.pipeline.stages", "minitriton.pipeline.pass_manager", "minitriton.pipeline.pipeline_spec"),
+    "Compiling": (
+        "minitriton.pipeline.stages",
+        "minitriton.pipeline.pass_manager",
+        "minitriton.pipeline.pipeline_spec",
+    ),
     "Layouts": ("minitriton.layouts.encodings", "minitriton.layouts.linear_layout"),
     "Emulator": ("minitriton.emulator.launch", "minitriton.emulator.report"),
     "Interpreter": ("minitriton.interpreter.launch",),
@@ -39,7 +43,12 @@ EXPLORED = (
 
 def written_pages() -> list[Path]:
     """The pages that people write: what the site has of the repository."""
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
+    return [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "benchmarks" / "results").glob("*.md")),
+    ]
 
 
 def assemble(into: Path) -> None:
@@ -66,15 +75,21 @@ def _copy(file: Path, into: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--without-explorer", action="store_true", help="leave the explorer's page out, which takes half a minute")
+    parser.add_argument(
+        "--without-explorer", action="store_true", help="leave the explorer's page out, which takes half a minute"
+    )
     given = parser.parse_args()
     assemble(PAGES)
     page = PAGES / "explorer.html"
     if given.without_explorer:
         page.write_text("This site was built without it.\n")
     else:
-        subprocess.run([sys.executable, "-m", "minitriton", "explore", *EXPLORED, "--html", str(page)], cwd=ROOT, check=True)
-    return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False).returncode
+        subprocess.run(
+            [sys.executable, "-m", "minitriton", "explore", *EXPLORED, "--html", str(page)], cwd=ROOT, check=True
+        )
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"], cwd=ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":
