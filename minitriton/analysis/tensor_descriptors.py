@@ -23,7 +23,7 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import IRError
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import Bases, Encoding, NVMMAShared, SwizzledShared
-from minitriton.layouts.nvmma_layout import tma_block_shape
+from minitriton.layouts.to_linear import tma_block_shape
 from minitriton.target.tensor_map import DescriptorCopy
 
 _FLOATS: dict[type[Attribute], int] = {Float16Type: 6, Float32Type: 7, Float64Type: 9, BFloat16Type: 10}

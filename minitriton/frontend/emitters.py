@@ -2,6 +2,11 @@
 
 A key is a declaration of `minitriton.language`; a value takes the `IRBuilder` and the call's arguments, in which compile-time
 values stand for themselves (no `constexpr` around them) and tuples are Python tuples.
+
+What `tl.extra` offers: special registers, dependent launches, the device library.
+
+tl.extra.cuda.smid()           tt.elementwise_inline_asm "mov.u32 $0, %smid;"
+tl.extra.libdevice.asin(x)     tt.extern_elementwise %x {symbol = "__nv_asinf"}
 """
 
 from __future__ import annotations
@@ -21,12 +26,67 @@ from minitriton.frontend.semantic import program as semantic_program
 from minitriton.frontend.semantic import reduce as semantic_reduce
 from minitriton.frontend.semantic import shapes as semantic_shapes
 from minitriton.frontend.semantic import values as semantic_values
-from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
 from minitriton.language import core as tl
 from minitriton.language import descriptors, math, operations
+from minitriton.language import dtypes as dt
 from minitriton.language.declare import Builtin, ElementwiseBuiltin
-from minitriton.language.dtypes import dtype as language_dtype
+from minitriton.language.extra import cuda, libdevice
 from minitriton.language.values import Operand, tensor
+from minitriton.language.values import tuple as language_tuple
+
+
+def _register(
+    instruction: str, constraint: str, type: dt.dtype, pure: bool
+) -> Callable[[IRBuilder], tensor | language_tuple]:
+    """The emitter of an instruction that takes nothing and gives one value."""
+
+    def emit(b: IRBuilder) -> tensor | language_tuple:
+        return semantic_program.inline_asm_elementwise(b, instruction, constraint, [], type, pure, 1)
+
+    return emit
+
+
+def _dependency(instruction: str) -> Callable[[IRBuilder], None]:
+    """The emitter of `griddepcontrol`. The comment takes up the result that an op must have."""
+    emit_value = _register(f"griddepcontrol.{instruction}; // dummy $0", "=r", dt.int32, False)
+
+    def emit(b: IRBuilder) -> None:
+        emit_value(b)
+
+    return emit
+
+
+def num_warps(b: IRBuilder) -> int:
+    """Warps in a program."""
+    return b.options.num_warps
+
+
+def num_threads(b: IRBuilder) -> int:
+    """Threads in a program."""
+    return b.options.num_warps * b.target.warp_size
+
+
+def _library_function(name: str) -> Callable[..., tensor]:
+    overloads = libdevice.OVERLOADS[name]
+
+    def emit(b: IRBuilder, *args: Operand) -> tensor:
+        result = semantic_program.extern_elementwise(b, "", "", args, overloads, True)
+        return semantic_casts.cast(b, result, dt.int1) if name in libdevice.PREDICATES else result
+
+    return emit
+
+
+EXTRA_EMITTERS: dict[Builtin[..., object], Callable[..., object]] = {
+    cuda.globaltimer: _register("mov.u64 $0, %globaltimer;", "=l", dt.int64, False),
+    cuda.smid: _register("mov.u32 $0, %smid;", "=r", dt.int32, True),
+    cuda.num_warps: num_warps,
+    cuda.num_threads: num_threads,
+    cuda.gdc_wait: _dependency("wait"),
+    cuda.gdc_launch_dependents: _dependency("launch_dependents"),
+    **{declaration: _library_function(name) for name, declaration in libdevice.FUNCTIONS.items()},
+}
+"""The part of the emitter table for `tl.extra`."""
+
 
 Emitter = Callable[..., object]
 
@@ -35,7 +95,7 @@ def cast(
     b: IRBuilder, input: Operand, dtype: object, fp_downcast_rounding: str | None = None, bitcast: bool = False
 ) -> tensor:
     """`tl.cast` and `x.to`."""
-    if not isinstance(dtype, language_dtype):
+    if not isinstance(dtype, dt.dtype):
         raise LanguageTypeError(f"cannot cast to {dtype!r}: it is not a dtype", "for example x.to(tl.float32)")
     value = semantic_values.to_tensor(b, input)
     if bitcast:

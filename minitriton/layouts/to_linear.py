@@ -8,6 +8,22 @@ get more registers. A smaller one is held several times over: the bits that have
     Blocked((1,), (32,), (4,), (0,)) on (64,):   register []      lane [1, 2, 4, 8, 16]   warp [32, 0]
 
 Counterpart of Triton's lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp.
+
+Shared memory as wgmma and TMA want it: `nvmma_shared` as a linear layout.
+
+In: an `NVMMAShared` encoding and a shape. Out: the layout from `offset, block`. A buffer is a row of boxes, each as wide as the swizzle
+(128 bytes, say) and as high as the tensor (at most 256); a box is a stack of 8-row tiles in which groups of 16 bytes are xor-ed with the row.
+
+    128 bytes of f16, (8, 64): offset bit 6 (row 1) maps to (1, 8), bit 7 to (2, 16), bit 8 to (4, 32)
+
+PTX ISA, "Asynchronous warpgroup-level matrix shared memory layout"; Triton's nvmmaSharedToLinearLayout.
+
+Layouts of AMD's matrix cores as linear layouts: results, operands, and the scales of operands.
+
+    amd_result(AmdMfma(3, (4, 1), (32, 32, 8), True), (128, 32))     each lane has 4 neighbours of a row, then the columns 8, 16, .. further
+
+Registers, lanes and warps walk N first. Where elements of an instruction are: AMD's matrix instruction calculator. Counterpart of Triton's
+`LinearLayoutConversions.cpp`.
 """
 
 from __future__ import annotations
@@ -21,10 +37,11 @@ from minitriton.layouts.algebra import (
     ensure_layout_not_larger_than,
     ensure_layout_not_smaller_than,
     remove_standard_dim,
+    reshape_layout,
     standard_out_dim_pairs,
+    transpose_linear_layout,
     unit,
 )
-from minitriton.layouts.amd import amd_operand, amd_result
 from minitriton.layouts.cta_split import combine_cta_cga_with_shape, shape_per_cta
 from minitriton.layouts.encodings import (
     AmdMfma,
@@ -44,8 +61,165 @@ from minitriton.layouts.encodings import (
     order_of_bases,
 )
 from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
-from minitriton.layouts.nvmma_layout import nvmma_shared_to_linear_layout
 from minitriton.layouts.tile import Tile, matrix_order, order_for_dot_operand
+
+_MFMA_LANES, _WMMA_LANES = 64, 32
+
+
+def amd_result(encoding: AmdMfma | AmdWmma, shape: Shape) -> LinearLayout:
+    """The result of a dot."""
+    rank = len(shape)
+    order = matrix_order(rank, row_major=True)
+    n, m = order[:2]
+    tile = Tile(rank)
+    if isinstance(encoding, AmdMfma):
+        height = 1 if encoding.element_bit_width == 64 else 4
+        rows, columns = encoding.instr_shape[:2]
+        along, across, lanes = (n, m, rows) if encoding.is_transposed else (m, n, columns)
+        tile.identity("register", along, height).identity("lane", across, lanes)
+        tile.identity("lane", along, _MFMA_LANES // lanes)
+        tile.identity("register", along, rows * columns // (_MFMA_LANES * height))
+    else:
+        across, along = (m, n) if encoding.is_transpose else (n, m)
+        if encoding.version == 1:  # the upper lanes have every other element
+            tile.identity("lane", across, 16).identity("lane", along, 2).identity("register", along, 8)
+        else:
+            tile.identity("register", along, 8).identity("lane", across, 16).identity("lane", along, 2)
+    warps, tiles = encoding.warps_per_cta, encoding.tiles
+    width = encoding.instr_shape[1] * warps[n] * tiles[n]
+    tile.identity("register", n, tiles[n]).identity("warp", n, warps[n]).identity("register", n, shape[n] // width)
+    tile.identity("register", m, tiles[m]).identity("warp", m, warps[m])
+    if rank == 3:
+        tile.identity("warp", 0, warps[0])
+    return tile.on(shape, order, encoding.cga)
+
+
+def amd_operand(encoding: DotOperand, parent: AmdMfma | AmdWmma, shape: Shape) -> LinearLayout:
+    """An operand of a dot."""
+    rank, k_width = len(shape), encoding.k_width
+    order = order_for_dot_operand(encoding.op_idx, rank, k_contiguous=True)
+    k, other = order[:2]
+    rows, columns, depth = parent.instr_shape
+    size, tiles = (rows, columns)[encoding.op_idx], parent.tiles[other]
+    tile = Tile(rank).identity("register", k, k_width).identity("lane", other, size)
+    warp_order = matrix_order(rank, row_major=True)
+    if isinstance(parent, AmdMfma):
+        tile.identity("lane", k, _MFMA_LANES // size)
+        if size == 64:
+            tile.identity("register", k, 16)  # the operand of 64x64 of an instruction of 64x4 or 4x64
+        tile.identity("register", k, shape[k] // tile.sizes[k]).identity("register", other, tiles)
+        tile.walk("warp", parent.warps_per_cta, warp_order)
+    else:
+        lanes = _WMMA_LANES // size
+        reached = lanes * k_width
+        if parent.version == 1:
+            tile.copies("lane", lanes)
+        else:
+            tile.identity("lane", k, lanes)
+        whole = max(shape[k], depth) if tiles > 1 else depth
+        tile.identity("register", k, whole // reached).identity("register", other, tiles)
+        tile.walk("warp", parent.warps_per_cta, warp_order, broadcast=k)
+    return tile.on(shape, order, parent.cga)
+
+
+def amd_scale(operand: DotOperand, shape: Sequence[int]) -> Linear:
+    """The scales, of `shape` (rows of A or columns of B, k / 32), of an operand of a scaled dot."""
+    parent = operand.parent
+    assert isinstance(parent, (AmdMfma, AmdWmma))
+    size, tiles = parent.instr_shape[0], parent.tiles[operand.op_idx]
+    tile = Tile(2)
+    if isinstance(parent, AmdMfma):
+        threads = _MFMA_LANES // size
+        tile.identity("lane", 0, size).identity("lane", 1, threads)
+        tile.identity("register", 1, shape[1] // threads).identity("register", 0, tiles)
+    else:
+        tile.identity("register", 1, 4).identity("lane", 0, 16)
+        if tiles > 1:
+            tile.identity("lane", 0, tiles)
+        else:
+            tile.copies("lane", 2)
+        tile.identity("register", 1, shape[1] // 4)
+    warps = parent.warps_per_cta if operand.op_idx == 0 else parent.warps_per_cta[::-1]
+    tile.walk("warp", warps, (1, 0) if operand.op_idx == 0 else (0, 1))
+    bases = tile.on(shape, (0, 1), ()).bases
+    return Linear(bases["register"], bases["lane"], bases["warp"], (), tuple(shape))
+
+
+def tma_block_shape(encoding: NVMMAShared, per_cta: Shape, packed: bool) -> tuple[int, ...]:
+    """The box that one TMA message moves: at most 256 a side, along the contiguous dimension one swizzle width.
+
+    Counts elements as stored if `packed`; else fp4 pairs count as two.
+    """
+    contiguous = 0 if encoding.transposed else len(per_cta) - 1
+    box = list(per_cta)
+    if encoding.fp4_padded:
+        box[contiguous] *= 2
+    box = [min(size, 256) for size in box]
+    if encoding.swizzling_byte_width:
+        width = 8 * encoding.swizzling_byte_width // encoding.element_bit_width
+        if box[contiguous] < width:
+            raise IRError(
+                "Block shape is too small for the swizzle byte size in NVMMA Shared Layout.",
+                help=f"dimension {contiguous} has {box[contiguous]} elements, the swizzle needs {width}",
+            )
+        box[contiguous] = width
+    if encoding.fp4_padded and packed:
+        box[contiguous] //= 2
+    return tuple(box)
+
+
+def core_matrix_layout(encoding: NVMMAShared, disable_swizzle: bool = False) -> LinearLayout:
+    """The 8-row tile that repeats through an `nvmma_shared` buffer."""
+    vec, per_phase, max_phase = encoding.vec, encoding.per_phase, encoding.max_phase
+
+    def packed(column: int) -> int:
+        """With fp4 padding every 8 stored elements are followed by 8 unused ones, which stand for the same offset."""
+        return column // 16 * 8 + column % 8 if encoding.fp4_padded else column
+
+    bases: list[Basis] = []
+    columns = 8 * max(16, encoding.swizzling_byte_width) // encoding.element_bit_width
+    bases += [(0, packed(1 << i)) for i in range(f2.log2(columns))]
+    for row in (1, 2, 4):
+        bases.append((row, 0 if disable_swizzle else packed(vec * ((row // per_phase) % max_phase))))
+    return LinearLayout.from_bases({"offset": bases}, ["dim0", "dim1"])
+
+
+def nvmma_shared_to_linear_layout(encoding: NVMMAShared, shape: Shape, disable_swizzle: bool = False) -> LinearLayout:
+    """The layout of an `nvmma_shared` buffer; without the swizzle if asked (TMA and wgmma apply it themselves)."""
+    rank = len(shape)
+    per_cta = shape_per_cta(encoding, shape)
+    box = tma_block_shape(encoding, per_cta, packed=True)
+    sizes = standard_out_dim_pairs(per_cta)
+    if encoding.swizzling_byte_width == 0:
+        layout = LinearLayout.empty()
+        for dim in range(rank - 1, -1, -1):
+            layout = layout * LinearLayout.identity_1d(box[dim], "offset", f"dim{dim}")
+        layout = ensure_layout_not_smaller_than(layout, sizes)
+        return combine_cta_cga_with_shape(layout, encoding.cga, shape)
+
+    collapsed = [1, box[-1]]
+    for size in box[:-1]:
+        collapsed[0] *= size
+    if encoding.transposed:
+        collapsed.reverse()
+    tile = core_matrix_layout(encoding, disable_swizzle)
+    packing = 2 if encoding.fp4_padded else 1
+    rows, columns = tile.out_dims.values()
+    if rank < 2 or collapsed[1] * packing < columns or collapsed[0] < rows:
+        raise IRError(
+            f"Illegal shared layout; expected collapsed shapePerCTA to be at least [{rows}, {columns // packing}], "
+            f"collapsedTmaShape: {collapsed}"
+        )
+    layout = ensure_layout_not_smaller_than(tile, standard_out_dim_pairs(collapsed))
+    if encoding.transposed:
+        layout = reshape_layout(layout, (*box[1:], box[0]))
+        layout = transpose_linear_layout(layout, (rank - 1, *range(rank - 1)))
+        layout = LinearLayout.trusted(dict(layout.bases), standard_out_dim_pairs(layout.out_dims.values()))
+    else:
+        layout = reshape_layout(layout, box)
+    layout = ensure_layout_not_smaller_than(layout, sizes)
+    return combine_cta_cga_with_shape(layout, encoding.cga, shape)
+
 
 Shape = Sequence[int]
 

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info.rules_choice import SLE, ULE
+from minitriton.analysis.axis_info.rules_arith import SLE, ULE
 from minitriton.analysis.integer_range.analysis import (
     FITS_32_BITS,
     GRID_LIMITS,

@@ -27,13 +27,12 @@ from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
 from minitriton.host.garbage import no_garbage_collection
 from minitriton.host.whole_file import stem_of
-from minitriton.pipeline.dumps import reproducer_path
 from minitriton.pipeline.ir_source import entry_of_text
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pipeline.pass_registry import Property, Step
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
-from minitriton.pipeline.stages import FIRST_STAGES, first_properties, properties_of, split
+from minitriton.pipeline.stages import FIRST_STAGES, first_properties, properties_of, reproducer_path, split
 from minitriton.target import CompileOptions, GPUTarget
 from minitriton.target.backends import all_stages_of, stages_of
 

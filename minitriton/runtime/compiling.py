@@ -103,7 +103,7 @@ def _compile_or_load(
     if knobs.compilation.listener is not None:
         _tell_listener(knobs.compilation.listener, kernel, is_hit, lookup)
     if knobs.compilation.dump_ir:
-        from minitriton.pipeline.dumps import dump_stages
+        from minitriton.pipeline.stages import dump_stages
 
         dump_stages(kernel.name, source.hash(), kernel.asm)
     return kernel
@@ -129,7 +129,7 @@ def _environment_hooks(name: str) -> list[Hook]:
     """What the environment asks to be shown of the passes of kernel `name`."""
     if knobs.compilation.dump_passes in ("", "0") and not knobs.compilation.time_passes:
         return []
-    from minitriton.pipeline.dumps import environment_hooks
+    from minitriton.pipeline.stages import environment_hooks
 
     return environment_hooks(name)
 

@@ -117,6 +117,7 @@ BACKENDS: dict[str, BackEnd] = {
             "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
             "tritonamdgpu-pipeline": "minitriton.passes.amd.pipeline",
             "tritonamdgpu-schedule-loops": "minitriton.passes.amd.schedule_loops",
+            "tritonamdgpu-update-async-wait-count": "minitriton.passes.amd.update_async_wait_count",
             "tritonamdgpu-reorder-instructions": "minitriton.passes.amd.reorder_instructions",
         },
         dialects={"amdg": "minitriton.dialects.amdg:AMDG", "rocdl": "minitriton.dialects.rocdl:ROCDL"},

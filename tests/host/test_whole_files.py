@@ -85,7 +85,7 @@ TEMPORARY = {
 }  # fmt: skip
 """Modules that write into a temporary folder of their own."""
 INTO_WHOLE_FOLDERS = {"runtime/cache.py", "lab/launches/recorder.py"}
-APPENDED = {"pipeline/dumps.py", "lab/sweeping/timing.py"}
+APPENDED = {"pipeline/stages.py", "lab/sweeping/timing.py"}
 """A log, to which lines are added."""
 
 

@@ -21,8 +21,12 @@ from minitriton.layouts.encodings import (
     SharedLinear,
     Slice,
 )
-from minitriton.layouts.nvmma_layout import core_matrix_layout, nvmma_shared_to_linear_layout
-from minitriton.layouts.to_linear import to_linear_encoding, to_linear_layout
+from minitriton.layouts.to_linear import (
+    core_matrix_layout,
+    nvmma_shared_to_linear_layout,
+    to_linear_encoding,
+    to_linear_layout,
+)
 
 
 def digits(number: int, sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:

@@ -32,7 +32,6 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.assumptions import Promise, promises
 from minitriton.analysis.axis_info import rules_arith as rules_arith
-from minitriton.analysis.axis_info import rules_choice as rules_choice
 from minitriton.analysis.axis_info import rules_shape as rules_shape
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
 from minitriton.analysis.axis_info.lattice import HINTS, RULES, AxisInfo, join, unknown, with_hints
@@ -184,7 +183,8 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
     def _run_for(self, value: SSAValue) -> None:
         """Finds the facts of the function that `value` is in, or of its arguments if it is one of these, and of those that call it."""
-        function = _function_around(value)
+        owner = value.owner
+        function = _enclosing_function(owner) if owner.parent is not None else None
         if function is None or function in self._finished or function.parent_op() is not self.module:
             return
         needed: set[Operation] = set()
@@ -251,12 +251,6 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
 def _functions_of(module: ModuleOp) -> dict[str, Operation]:
     return {_name(op): op for op in module.ops if Function.of(op) and op.regions}
-
-
-def _function_around(value: SSAValue) -> Operation | None:
-    """The function that `value` is defined in."""
-    owner = value.owner
-    return _enclosing_function(owner) if owner.parent is not None else None
 
 
 def _entry_of_only_function(module: ModuleOp) -> Block | None:

@@ -34,8 +34,7 @@ from minitriton.dialects.ttg import MemDescType
 from minitriton.errors import LoweringError
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
 from minitriton.layouts.encodings import NVMMAShared
-from minitriton.layouts.nvmma_layout import tma_block_shape
-from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.layouts.to_linear import tma_block_shape, to_linear_layout
 from minitriton.rewriting.constants import constant_attr, number_of
 from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import GRAIN, SHARED_ALIGNMENT, illegal_corner

@@ -28,7 +28,7 @@ from minitriton.dialects.facts.layout import Derived, LayoutRule, SameLayout, ha
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, receivers
 from minitriton.dialects.fast_paths.op_access import next_use, ops_in
-from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
+from minitriton.layouts.encodings import AmdMfma, AmdWmma, Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.remove_layout_conversions.slices import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, operand_layout, result_layout, set_layout
 from minitriton.pipeline.choice import remark
@@ -138,7 +138,8 @@ def _choose(value: SSAValue, found: Candidates) -> DistributedEncoding:
     if len(found) == 1:
         return first
     owner = value.owner
-    wanted = Blocked if isinstance(owner, Operation) and MemoryAccess.of(owner) else NvidiaMma
+    is_access = isinstance(owner, Operation) and MemoryAccess.of(owner) is not None
+    wanted = (Blocked,) if is_access else (NvidiaMma, AmdMfma, AmdWmma)
     return next((layout for layout in found if isinstance(layout, wanted)), first)
 
 

@@ -17,7 +17,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_access import BlockOrder, operand_use, operand_values
-from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
+from minitriton.layouts.encodings import AmdMfma, AmdWmma, DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, operand_layout, set_layout
@@ -162,7 +162,7 @@ def _is_tensor_core_dot(op: Operation) -> bool:
     if Contraction.of(op) is None:
         return False
     layout = layout_of_value(op.operands[0])
-    return isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma)
+    return isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma | AmdMfma | AmdWmma)
 
 
 def _to_loads(step: Rematerialization, convert: Operation, recompute_indices: bool) -> None:

@@ -19,7 +19,7 @@ from minitriton.language.gluon.layouts import (
 )
 from minitriton.language.values import unwrap
 from minitriton.layouts import encodings as enc
-from minitriton.layouts.amd import amd_scale
+from minitriton.layouts.to_linear import amd_scale
 
 
 class _Matrix(DistributedLayout):
