@@ -180,9 +180,7 @@ class _Search:
         free = self.under(None)
         assert free is not None
         limits = candidate_limits(self.sm, demand, free.registers, free.spilled_bytes, threads)
-        first = self._by_ptxas(free) or free
-        limits = [limit for limit in limits if self._ctas(limit) > first.ctas] if first is not free else limits
-        chosen = first
+        chosen = free
         # Of a kernel that is given all registers a far limit spills as a rule, after a long time: the near one is tried first.
         likely_spills = bool(limits) and 2 * limits[0] < free.registers and free.registers >= ALL_REGISTERS
         for limit in reversed(limits) if likely_spills else limits:
@@ -193,22 +191,30 @@ class _Search:
             if is_good != likely_spills:
                 break
         near = self.sm.registers_for(free.ctas + 1, threads)
-        if chosen is free and limits and near > limits[0] and (attempt := self.under(near)) is not None:
-            chosen = attempt if attempt.ctas > free.ctas and _is_as_good(attempt, free) else free
-        return self._taken(chosen)
+        if chosen is free and limits and near > limits[0] and 4 * self._warps(free) < self.sm.warps_per_sm:
+            attempt = self.under(near)
+            is_better = attempt is not None and attempt.ctas > free.ctas and _is_as_good(attempt, free)
+            chosen = attempt if attempt is not None and is_better else free
+        has_few_warps = 4 * self._warps(chosen) < self.sm.warps_per_sm
+        spills_below = chosen is free and limits and 2 * self._warps(free) < self.sm.warps_per_sm
+        return self._taken((self._by_ptxas(chosen) if has_few_warps or spills_below else None) or chosen)
 
     def _ctas(self, registers: int) -> int:
         return self.sm.ctas_on_sm(registers, self.entry.threads, self.demand.shared_bytes)
 
+    def _warps(self, attempt: Attempt) -> int:
+        """Of an SM."""
+        return attempt.ctas * self.sm.warps_of(self.entry.threads)
+
     def _by_ptxas(self, chosen: Attempt) -> Attempt | None:
-        """For a kernel that neither loads in a loop nor has dots, and leaves an SM more than half empty: the code of ptxas, if more CTAs fit.
+        """For a kernel that neither loads in a loop nor has dots: the code of ptxas, if more CTAs fit.
 
         nvJitLink starts all loads of such a kernel before it computes, and keeps what they fill (GELU of 64 elements a thread: 150 registers for 56,
-        0.76 as fast; one H200, 2026-11-28). In loops, loads in flight hide more latency than CTAs (column sums, by ptxas down to 0.63).
+        0.76 as fast), which pays where enough warps are left (softmax, layer norm and argmax by ptxas 0.88 to 0.95; one H200, 2026-11-28). In loops,
+        loads in flight hide more latency than CTAs (column sums, by ptxas down to 0.63).
         """
-        warps = chosen.ctas * self.sm.warps_of(self.entry.threads)
         is_straight = not self.demand.reading_loops and not self.demand.dots and not self.demand.prints
-        if not is_straight or 2 * warps >= self.sm.warps_per_sm or knobs.nvidia.assembler or find_ptxas() is None:
+        if not is_straight or knobs.nvidia.assembler or find_ptxas() is None:
             return None
         attempt = self._under(None, "ptxas")
         return attempt if attempt is not None and attempt.ctas > chosen.ctas and _is_as_good(attempt, chosen) else None

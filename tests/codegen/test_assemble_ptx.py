@@ -351,13 +351,13 @@ def test_the_command_line_gives_the_step_other_options(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("demand", "by_ptxas", "taken", "asked"),
     [
-        ("filled=64 held=64", "72:0", b"72:0", ["nvjitlink", "ptxas"]),
-        ("filled=64 held=64", "72:8", b"200:0", ["nvjitlink", "ptxas", "nvjitlink"]),
+        ("filled=64 held=64", "72:0", b"72:0", ["nvjitlink", "nvjitlink", "ptxas"]),
+        ("filled=64 held=64", "72:8", b"200:0", ["nvjitlink", "nvjitlink", "ptxas"]),
         ("carried=8 loaded=8 reading_loops=1", "72:0", b"112:0", ["nvjitlink", "nvjitlink"]),
     ],
     ids=["more CTAs", "spills", "loads in a loop"],
 )
-def test_a_straight_kernel_that_half_fills_an_sm_is_assembled_by_ptxas_too(
+def test_a_straight_kernel_that_leaves_an_sm_empty_is_assembled_by_ptxas_too(
     demand: str, by_ptxas: str, taken: bytes, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[str] = []
