@@ -72,7 +72,7 @@ def signature_for(kernel: JITFunction, given: str = "") -> str:
 
 
 def _as_used(kernel: JITFunction) -> Inferred:
-    uses = _uses_of(kernel)
+    uses = _Uses(kernel, {})
     config = first_config(kernel)
     known: dict[str, object] = {p.name: p.default for p in kernel.params if p.is_constexpr and p.has_default} | config
     parts: list[str] = []
@@ -408,7 +408,3 @@ def _is_method(call: ast.Call) -> bool:
         "triton.language",
         "language",
     )
-
-
-def _uses_of(kernel: JITFunction) -> _Uses:
-    return _Uses(kernel, {})

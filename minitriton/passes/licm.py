@@ -126,15 +126,11 @@ def hoist_out_of(loop: Operation) -> None:
     _Hoister(loop, with_loads=False).run()
 
 
-def _keeps_invariants(loop: Operation) -> bool:
-    return "licm = <disable = true" in str(loop.attributes.get("llvm.loop_annotation", ""))
-
-
 def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> bool:
     """Moves invariant ops out of all loops below `root`, innermost loops first. Whether there were any."""
     hoisted = False
     for loop in [op for op in ops_in_inner_first(root) if op.regions and isinstance(RegionFlow.of(op), Loop)]:
-        if _keeps_invariants(loop):
+        if "licm = <disable = true" in str(loop.attributes.get("llvm.loop_annotation", "")):
             continue
         hoister = _Hoister(loop, with_loads)
         hoister.run()

@@ -38,8 +38,9 @@ LIBRARIES = ("xdsl", "llvmlite")
 def sources_digest(root: Path) -> str:
     """SHA-256 over the Python files below `root`, the folder of a package, and the versions of `LIBRARIES`."""
     files = sorted(_python_files(str(root)))
-    seen = _digest_of_facts(files)
-    kept = _kept_at(root)
+    libraries = [_version_of_library(name) for name in LIBRARIES]
+    seen = hashlib.sha256(repr((files, libraries)).encode()).hexdigest()
+    kept = Path(importlib.util.cache_from_source(str(root / "__init__.py"))).with_suffix(".sources")
     with contextlib.suppress(OSError, ValueError):
         of, digest = kept.read_text().split()
         if of == seen:
@@ -63,21 +64,12 @@ def _python_files(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield from _python_files(entry.path)
 
 
-def _digest_of_facts(files: list[tuple[str, int, int]]) -> str:
-    libraries = [_version_of_library(name) for name in LIBRARIES]
-    return hashlib.sha256(repr((files, libraries)).encode()).hexdigest()
-
-
 def _version_of_library(name: str) -> tuple[str, int, int] | None:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         return None
     found = os.stat(spec.origin)
     return spec.origin, found.st_size, found.st_mtime_ns
-
-
-def _kept_at(root: Path) -> Path:
-    return Path(importlib.util.cache_from_source(str(root / "__init__.py"))).with_suffix(".sources")
 
 
 def _digest_of_contents(root: Path, files: list[tuple[str, int, int]]) -> str:

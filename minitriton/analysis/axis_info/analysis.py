@@ -183,7 +183,8 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
     def _run_for(self, value: SSAValue) -> None:
         """Finds the facts of the function that `value` is in, or of its arguments if it is one of these, and of those that call it."""
-        function = _function_around(value)
+        owner = value.owner
+        function = _enclosing_function(owner) if owner.parent is not None else None
         if function is None or function in self._finished or function.parent_op() is not self.module:
             return
         needed: set[Operation] = set()
@@ -250,12 +251,6 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
 def _functions_of(module: ModuleOp) -> dict[str, Operation]:
     return {_name(op): op for op in module.ops if Function.of(op) and op.regions}
-
-
-def _function_around(value: SSAValue) -> Operation | None:
-    """The function that `value` is defined in."""
-    owner = value.owner
-    return _enclosing_function(owner) if owner.parent is not None else None
 
 
 def _entry_of_only_function(module: ModuleOp) -> Block | None:

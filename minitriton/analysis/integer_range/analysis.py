@@ -121,7 +121,8 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         if rule is not None:
             fact = rule(op, [self.fact(operand) for operand in operand_values(op)])
         elif isinstance(op, (tt.GetProgramIdOp, tt.GetNumProgramsOp)):
-            fact = self._of_grid(op)
+            limit = self.grid[op.axis_index]
+            fact = wrapped(32, 0, limit - 1) if isinstance(op, tt.GetProgramIdOp) else wrapped(32, 1, limit)
         else:
             return
         if not fact.width:
@@ -167,10 +168,6 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         for promise in self.promises.get(value, ()):
             fact = promise.apply(fact)
         return fact
-
-    def _of_grid(self, op: tt.GetProgramIdOp | tt.GetNumProgramsOp) -> IntegerRange:
-        limit = self.grid[op.axis_index]
-        return wrapped(32, 0, limit - 1) if isinstance(op, tt.GetProgramIdOp) else wrapped(32, 1, limit)
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
         return self._flow_fact(target, self.fact(source))

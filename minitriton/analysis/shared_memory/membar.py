@@ -185,14 +185,10 @@ def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can
     """Insert the barriers that `module` needs, function by function, callees first; `allocation` is that of `module`."""
     at_return: dict[Operation, Pending] = {}
     for function, placed in allocation.functions.items():
-        if placed.of_value or placed.of_op or _has_waits(function):
+        if placed.of_value or placed.of_op or any(WaitsForCopies.of(op) for op in ops_in(function)):
             at_return[function] = FunctionWalk(placed, at_return, skip).run()
         else:
             at_return[function] = Pending()
-
-
-def _has_waits(function: Operation) -> bool:
-    return any(WaitsForCopies.of(op) for op in ops_in(function))
 
 
 @dataclass

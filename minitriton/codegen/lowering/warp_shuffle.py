@@ -65,7 +65,9 @@ def _steps(
     for step in steps:
         match step:
             case SelectSwap():
-                result = _select_swap(f, step, result)
+                clear = _bit_of_lane(f, step.lane_bit)
+                other = 1 << step.word_bit
+                result = [f.b.select(clear, word, result[i ^ other]) for i, word in enumerate(result)]
             case Shuffle():
                 result = _shuffle(f, step, result)
             case Ship():
@@ -77,12 +79,6 @@ def _bit_of_lane(f: FunctionLowering, bit: int) -> SSAValue:
     set_ = f.zero_in(1 << bit)
     assert set_ is not None
     return set_
-
-
-def _select_swap(f: FunctionLowering, step: SelectSwap, words: list[SSAValue]) -> list[SSAValue]:
-    clear = _bit_of_lane(f, step.lane_bit)
-    other = 1 << step.word_bit
-    return [f.b.select(clear, word, words[i ^ other]) for i, word in enumerate(words)]
 
 
 def _shuffle(f: FunctionLowering, step: Shuffle, words: list[SSAValue]) -> list[SSAValue]:

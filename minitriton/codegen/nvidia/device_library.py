@@ -50,7 +50,7 @@ def missing_functions(module: llvm.ModuleRef) -> list[str]:
 def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) -> None:
     """Links what `module` lacks, from `libraries` first and then from libdevice. Raises if a function is nowhere found."""
     for library in libraries:
-        names = _undefined(module)
+        names = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
         if names:
             _link(module, library, names)
     names = missing_functions(module)
@@ -65,11 +65,6 @@ def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) 
     _link(module, libdevice, names)
     if names := missing_functions(module):
         raise MinitritonError(f"libdevice lacks the function {names[0]}", help="check the name of the device function")
-
-
-def _undefined(module: llvm.ModuleRef) -> list[str]:
-    """Functions that `module` calls and does not define, LLVM's own aside."""
-    return [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
 
 
 def library_digest(library: Path) -> str:

@@ -224,7 +224,8 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str], arch: int | s
         if name in names:
             outcomes[name] = _emulated(str(value), case, shared_bytes, made.target)
     if "gpu" in names:
-        outcomes["gpu"] = _run_on_gpu(case, made.source)
+        arrays = _attempt("GPU", lambda: launch_on_gpu(case, made.source))
+        outcomes["gpu"] = arrays if isinstance(arrays, OracleOutcome) else OracleOutcome(arrays)
     return outcomes
 
 
@@ -295,11 +296,6 @@ def _run_triton(case: FuzzedLaunch, path: Path) -> OracleOutcome:
     if isinstance(made, OracleOutcome):
         return made
     return _emulated(made[0], case, made[1], target_named(default_arch()))
-
-
-def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> OracleOutcome:
-    arrays = _attempt("GPU", lambda: launch_on_gpu(case, source))
-    return arrays if isinstance(arrays, OracleOutcome) else OracleOutcome(arrays)
 
 
 def available(name: str) -> bool:

@@ -81,7 +81,8 @@ class Candidates:
     def sample(self, rng: random.Random) -> Configuration:
         """A configuration drawn at random; the first where none that can be compiled is found."""
         for _ in range(_TRIES):
-            settings = self._draw_settings(rng)
+            drawn = {name: rng.choice(values) for name, values in self.varied.items() if rng.random() < 0.7}
+            settings = sorted_settings({name: value for name, value in drawn.items() if self.own_value(name) != value})
             variant = self._variant(settings)
             if variant is None:
                 continue
@@ -175,10 +176,6 @@ class Candidates:
             return _Variant(task, task.pipeline())
         except (MinitritonError, ValueError, ArithmeticError):
             return None
-
-    def _draw_settings(self, rng: random.Random) -> Settings:
-        drawn = {name: rng.choice(values) for name, values in self.varied.items() if rng.random() < 0.7}
-        return sorted_settings({name: value for name, value in drawn.items() if self.own_value(name) != value})
 
     def _other_setting(self, configuration: Configuration, rng: random.Random) -> Configuration | None:
         name = rng.choice(list(self.varied))

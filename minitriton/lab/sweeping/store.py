@@ -84,7 +84,9 @@ class Store:
         self._counted: set[tuple[str, str]] = set()
         """Kernels and programs whose numbers this process has written."""
         with self._said():
-            self._db = self._connected()
+            connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+            connection.execute("PRAGMA synchronous=NORMAL")
+            self._db = connection
             self._check_whose()
             if whole and (found := self._db.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
                 raise sqlite3.DatabaseError(found[0] if found else "it is damaged")
@@ -93,11 +95,6 @@ class Store:
             self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}{first}COMMIT;")
             if whole:
                 self._check_rows()
-
-    def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
-        connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
 
     def _write_ahead(self) -> None:
         """Switches to a write-ahead log. While others have the file open, SQLite refuses that at once, whatever the connection's timeout."""

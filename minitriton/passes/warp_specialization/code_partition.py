@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType, i1, i32
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import arith, gpu, nvws, tt, ttg, ttng
@@ -367,7 +367,8 @@ def order_producer(channels: list[Channel]) -> None:
     last = channels[0].source
     for source in sources:
         if source is not last:
-            _move_after(block, source, last)
+            block.detach_op(source)
+            block.insert_op_after(source, last)
         last = source
     for source in reversed(sources):
         needed = dict.fromkeys(
@@ -377,8 +378,3 @@ def order_producer(channels: list[Channel]) -> None:
             if op.parent is block:
                 block.detach_op(op)
                 block.insert_op_before(op, source)
-
-
-def _move_after(block: Block, op: Operation, anchor: Operation) -> None:
-    block.detach_op(op)
-    block.insert_op_after(op, anchor)

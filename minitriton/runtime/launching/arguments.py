@@ -21,7 +21,6 @@ from minitriton.host.json_values import is_tuple
 from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.launching.host_values import (
     Exchangeable,
-    HostDescriptor,
     Tensor,
     is_descriptor,
     is_exchangeable,
@@ -267,7 +266,9 @@ def specialize(arg: object, is_const: bool, specialize_value: bool, align: bool)
     if is_constant(arg):
         return ("constexpr", arg)
     if is_descriptor(arg):
-        return _specialize_descriptor(arg)
+        given = getattr(arg, "layout", None)
+        layout = "" if given is None else f",{given!r}"
+        return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)
     if is_array(arg):
         return _specialize_array(arg, is_const, specialize_value, align)
     if isinstance(arg, bool):
@@ -327,12 +328,6 @@ def _like(named: tuple[object, ...], items: tuple[_T, ...]) -> tuple[_T, ...]:
     """`items` as a named tuple of the class of `named`."""
     make: Any = type(named)
     return make(*items)
-
-
-def _specialize_descriptor(arg: HostDescriptor) -> Specialization:
-    given = getattr(arg, "layout", None)
-    layout = "" if given is None else f",{given!r}"
-    return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)
 
 
 def is_dtype(value: object) -> bool:

@@ -99,7 +99,7 @@ class Dispatcher:
 
     def general(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         """Takes the path of the kinds of these arguments, which is made at first."""
-        given = self._given_at_run_time(args)
+        given = [arg for name, arg in zip(self.names, args, strict=True) if name not in self.constexprs]
         kinds = tuple(map(kind_of, given))
         path = self.paths.get(kinds)
         if path is None:
@@ -112,9 +112,6 @@ class Dispatcher:
                 self.settled(path if len(self.paths) == 1 else self._by_classes())
         self.by_classes[tuple(map(_class_of, given))] = path
         return path(grid, *args, **options)
-
-    def _given_at_run_time(self, args: tuple[object, ...]) -> list[object]:
-        return [arg for name, arg in zip(self.names, args, strict=True) if name not in self.constexprs]
 
     def _plain(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments, those of run-time parameters as launches take them."""

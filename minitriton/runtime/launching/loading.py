@@ -128,7 +128,8 @@ def load(kernel: StoredKernel) -> None:
     Where there is no GPU, only what the cubin says of the kernel is noted, for programs that size their grid by it.
     """
     if not has_gpu() and assembler_available(kernel.metadata.arch):
-        _note_resources(kernel)
+        taken = kernel_resources(kernel.asm["cubin"], kernel.name)
+        kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
         return
     driver = get_driver()
     device = driver.current_device()
@@ -211,11 +212,6 @@ def _small_grid_function(kernel: StoredKernel, driver: CudaDriver, device: int) 
         return SmallGridFunction(lambda: loaded().function, ctas * multiprocessors)
     ctas = sm.ctas_on_sm(loaded().n_regs, threads, metadata.shared)
     return SmallGridFunction(loaded().function, ctas * multiprocessors)
-
-
-def _note_resources(kernel: StoredKernel) -> None:
-    taken = kernel_resources(kernel.asm["cubin"], kernel.name)
-    kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
 
 
 _MOST_PORTABLE_CTAS = 8
