@@ -11,7 +11,12 @@ test-page: setup
 	$(BIN)/python -m pip install --quiet -e '.[browser]'
 	MINITRITON_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-.PHONY: page test-page demo release test test-whole check fuzz golden lint types setup clean
+# The documentation as a site, in site/: search, an API reference, an explorer page; links are checked on the way.
+docs: setup
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python docs/make_site.py
+
+.PHONY: docs page test-page demo release test test-whole check fuzz golden lint types setup clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 import sys
 from functools import cache
@@ -22,6 +23,7 @@ SHOWN = [
     for number, (command, printed) in enumerate(shown.blocks(page))
 ]
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKING = [*TEXTS, ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
 LONGEST_CELL = 25
 
 
@@ -44,7 +46,7 @@ def test_the_tour_shows_the_kernel_as_it_is() -> None:
     assert source and source[1] in (ROOT / "minitriton_kernels/vector_add.py").read_text()
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
@@ -53,6 +55,23 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         assert path.exists(), f"{page.name}: {target}"
         if heading:
             assert heading in _headings(path), f"{page.name}: {target}"
+
+
+def test_the_site_has_every_page_and_only_modules_that_there_are() -> None:
+    named = set(re.findall(r"[\w./-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    pages = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")}
+    sys.path.insert(0, str(ROOT / "docs"))
+    import make_site
+
+    assert pages <= named, f"mkdocs.yml lacks {sorted(pages - named)}"
+    missing = [name for name in named if not name.startswith("reference/") and not (ROOT / name).exists()]
+    assert not missing
+    assert {name for name in named if name.startswith("reference/")} == {
+        f"reference/{title.lower()}.md" for title in make_site.REFERENCE
+    }
+    for modules in make_site.REFERENCE.values():
+        for module in modules:
+            assert importlib.util.find_spec(module) is not None
 
 
 def _headings(page: Path) -> set[str]:

@@ -31,7 +31,7 @@ export function table(heads: readonly string[], rows: readonly (readonly Child[]
   return make(
     "table",
     {},
-    make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", {}, text)))),
+    make("thead", {}, make("tr", {}, ...heads.map((text) => make(text ? "th" : "td", {}, text)))),
     make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, cell))))),
   );
 }

@@ -38,7 +38,7 @@ export class Editor {
       EditorState.create({
         doc: text,
         extensions: [
-          EditorView.contentAttributes.of({ "aria-label": "edited text" }),
+          EditorView.contentAttributes.of({ "aria-label": "edited text", tabindex: "0" }),
           keymap.of([{ key: "Mod-Enter", run: () => (this.onCompile(), true) }, ...searchKeymap, ...historyKeymap, indentWithTab, ...defaultKeymap, { key: "Escape", run: (view) => (view.contentDOM.blur(), true) }]),
           history(),
           drawSelection(),

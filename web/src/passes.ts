@@ -32,6 +32,11 @@ export class PassList {
       if (event.key === "Enter") this.goOn(event.shiftKey ? -1 : 1);
     });
     this.unchanged.addEventListener("change", () => this.show());
+    this.list.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+      event.preventDefault();
+      this.next(event.key === "ArrowDown" ? 1 : -1);
+    });
   }
 
   /** Looks for what was typed: in lines that passes put in or took out, in their names, and where no line has it in their documentation. */
@@ -88,6 +93,7 @@ export class PassList {
       this.listed = { steps: compile.steps, verdicts: this.verdicts, seen, lines: this.lines };
       this.list.replaceChildren(...this.rows(seen));
     }
+    this.list.setAttribute("aria-activedescendant", `step-${view.step}`);
     for (const item of this.items) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
     // With the frame, when the page is laid out anyway.
     requestAnimationFrame(() => document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" }));

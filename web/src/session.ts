@@ -113,7 +113,7 @@ export class Session {
   async inspected(shown: Shown): Promise<{ inspection: Inspection; step: number } | null> {
     const compile = this.compileOf(shown);
     // Of what Triton made only the text is here.
-    if (!compile.asked && !compile.kept) return null;
+    if (!compile.asked) return null;
     if (isToCome(compile, shown.state)) await compile.rest;
     for (let state = shown.state; state >= 0; state--) {
       if (!hasFacts(compile.states[state]!)) continue;
