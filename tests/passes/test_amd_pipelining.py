@@ -133,3 +133,49 @@ def test_two_halves_of_eight_waves_take_turns(n: int, slices: int) -> None:
 def test_an_operand_that_is_not_contiguous_along_k_is_transposed_in_registers() -> None:
     text = compiled(tiles, 3, "k", {"M": 64, "N": 64, "BK": 64}, 2, aligned=1).asm["ttgir"]
     assert "amdg.in_thread_transpose" in text and "#ttg.amd_rotating_shared" in text
+
+
+@triton.jit
+def scaled(a, b, left_scales, right_scales, out, k, N: tl.constexpr, BK: tl.constexpr):
+    rows, columns, steps = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    left = tl.load(a + rows * BK + steps[None, :])
+    total = tl.zeros([N, N], tl.float32)
+    for step in range(k):
+        right = tl.load(b + (step * BK + steps[:, None]) * N + columns)
+        total += tl.dot(left, right) * (tl.load(left_scales + step) * tl.load(right_scales + step))
+    tl.store(out + rows * N + columns, total)
+
+
+def test_two_scales_of_an_iteration_are_not_tiles() -> None:
+    kinds = ["*fp16", "*fp16", "*fp32", "*fp32", "*fp32", "i32"]
+    source = ASTSource(scaled, dict(zip(scaled.arg_names, kinds, strict=False)), {"N": 32, "BK": 16}, {})
+    random = np.random.default_rng(3)
+    a, b = (random.standard_normal(shape).astype(np.float16) for shape in ((32, 16), (64, 32)))
+    scales, out = [random.standard_normal(4).astype(np.float32) for _ in range(2)], np.zeros((32, 32), np.float32)
+    assert run(triton.compile(source, GFX942), a, b, *scales, out, 4).ok
+    parts = [
+        a.astype(np.float32) @ b[16 * n : 16 * n + 16].astype(np.float32) * scales[0][n] * scales[1][n]
+        for n in range(4)
+    ]
+    np.testing.assert_allclose(out, sum(parts), rtol=1e-3, atol=1e-3)
+
+
+@triton.jit
+def bytes_dot(a, b, out, N: tl.constexpr):
+    rows, columns = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    left = tl.load(a + rows * N + columns).to(tl.float8e5, bitcast=True)
+    right = tl.load(b + rows * N + columns).to(tl.float8e5, bitcast=True)
+    tl.store(out + rows * N + columns, tl.dot(left, right))
+
+
+def test_bytes_without_an_instruction_are_multiplied_as_halves() -> None:
+    source = ASTSource(bytes_dot, {"a": "*i8", "b": "*i8", "out": "*fp32"}, {"N": 32}, {})
+    kernel = triton.compile(source, GFX942)
+    assert "v_mfma_f32_32x32x8_f16" in kernel.asm["amdgcn"]
+    bits = [
+        np.random.default_rng(n).standard_normal((32, 32)).astype(np.float16).view(np.uint16) & 0xFF00 for n in (4, 5)
+    ]
+    out = np.zeros((32, 32), np.float32)
+    assert run(kernel, *((each >> 8).astype(np.uint8).view(np.int8) for each in bits), out).ok
+    a, b = (each.view(np.float16).astype(np.float32) for each in bits)
+    np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-5)

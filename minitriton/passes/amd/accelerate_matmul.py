@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, Float64Type, ModuleOp, TensorType, f32, f64, i32
+from xdsl.dialects.builtin import AnyFloat, Float64Type, ModuleOp, TensorType, f16, f32, f64, i32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
@@ -73,8 +73,17 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     shape, depth = shape_of(dot.result), shape_of(dot.a)[-1]
     rows = size or _rows(dot, shape)
     found = _instruction(dot, version, rows, depth)
+    through_halves = found is None and _are_foreign_bytes(dot)
+    if through_halves:
+        remark(
+            dot, "missing native support for fp8 variant on current architecture; emulated with fp16 so low performance"
+        )
+        if version == 3:
+            remark(dot, "for gfx942 please use native supported fp8 variants")
+        found = mfma_of(version, (rows, rows), "f16", "f16", depth)
     if found is None or depth % found.depth:
-        remark(dot, f"no MFMA instruction of version {version} has {rows} rows and columns and divides k = {depth}")
+        what = f"version {version} has none of {rows} rows and columns that divides k = {depth}"
+        remark(dot, f"Unable to select MFMA intrinsic: {what}")
         return False
     result = cast(TensorType, dot.result.type)
     element = result.element_type
@@ -96,11 +105,19 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
         rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, DotOperand(index, layout, k_width)))).result
         for index, value in enumerate((dot.a, dot.b))
     )
+    if through_halves:
+        a, b = (rewriter.insert(tt.FpToFpOp(value, with_element(value, f16))).results[0] for value in (a, b))
     precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
     new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
     back = new.result if element == accumulator else _cast(rewriter, new.result, element)
     rewriter.replace_with(dot, ttg.ConvertLayoutOp(back, result))
     return True
+
+
+def _are_foreign_bytes(dot: tt.DotOp) -> bool:
+    """Whether both operands are 8-bit floats, which this GPU has no instruction for if none was found."""
+    types = [cast(TensorType, value.type) for value in (dot.a, dot.b)]
+    return all(str(type_.element_type).startswith("f8") for type_ in types)
 
 
 def _converted(rewriter: Rewriter, value: SSAValue, layout: Encoding, element: Attribute) -> SSAValue:

@@ -17,12 +17,13 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import gpu, tt, ttg
 from minitriton.dialects.fast_paths.op_access import ops_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
 from minitriton.passes.pipelining.schedule import loops_in
 from minitriton.passes.reorder_instructions import loop_around, move_after, move_after_frees, move_transposes_to_sources
@@ -138,6 +139,8 @@ def _second_load_last(loop: scf.ForOp) -> None:
     if len(loads) != 2 or not dots:
         return
     dot = dots[-1]
+    if not all(instance_of(load.results[0].type, TensorType) for load in loads):
+        return
     a, b = (shape_of(load.results[0]) for load in loads)
     if len(a) != 2 or len(b) != 2 or a[0] < _LEAST_ROWS or a[1] < _LEAST_DEPTH or b[1] < _LEAST_ROWS:
         return
