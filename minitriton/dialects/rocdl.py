@@ -27,13 +27,17 @@ class IntrinsicOp(Op, ABC):
 
     INTRINSIC: ClassVar[str] = ""
 
+    IMMEDIATES: ClassVar[tuple[str, ...]] = ()
+    """The arguments after the operands, each with its type: `i32 15`; `{mask}` is the number that the property of that name is."""
+
     def intrinsic(self) -> str:
         """The name of the intrinsic."""
         return self.INTRINSIC
 
     def immediates(self) -> tuple[str, ...]:
-        """The arguments after the operands, each with its type: `i32 15`."""
-        return ()
+        """`IMMEDIATES` with the op's properties."""
+        numbers = {name: attr.value.data for name, attr in self.properties.items() if isinstance(attr, IntegerAttr)}
+        return tuple(each.format(**numbers) for each in self.IMMEDIATES)
 
 
 # Which work item this is ----------------------------------------------------------------------------------------------
@@ -109,8 +113,7 @@ class DsSwizzleOp(IntrinsicOp):
     res = result_def(i32)
     offset = prop_def(IntegerAttr)
 
-    def immediates(self) -> tuple[str, ...]:
-        return (f"i32 {self.offset.value.data}",)
+    IMMEDIATES: ClassVar = ("i32 {offset}",)
 
 
 class DsBpermuteOp(IntrinsicOp):
@@ -172,8 +175,7 @@ class SWaitcntOp(IntrinsicOp):
     bitfield = prop_def(IntegerAttr.constr(i32))
     assembly_format = "$bitfield attr-dict"
 
-    def immediates(self) -> tuple[str, ...]:
-        return (f"i32 {self.bitfield.value.data}",)
+    IMMEDIATES: ClassVar = ("i32 {bitfield}",)
 
 
 class SetPrioOp(IntrinsicOp):
@@ -188,8 +190,7 @@ class SetPrioOp(IntrinsicOp):
     def __init__(self, priority: int) -> None:
         super().__init__(properties={"priority": IntegerAttr(priority, i16)})
 
-    def immediates(self) -> tuple[str, ...]:
-        return (f"i16 {self.priority.value.data}",)
+    IMMEDIATES: ClassVar = ("i16 {priority}",)
 
 
 class SchedGroupBarrierOp(IntrinsicOp):
@@ -207,8 +208,7 @@ class SchedGroupBarrierOp(IntrinsicOp):
         numbers = {"mask": mask, "groupSize": group_size, "syncId": sync_id}
         super().__init__(properties={name: IntegerAttr(number, i32) for name, number in numbers.items()})
 
-    def immediates(self) -> tuple[str, ...]:
-        return tuple(f"i32 {number.value.data}" for number in (self.mask, self.group_size, self.sync_id))
+    IMMEDIATES: ClassVar = ("i32 {mask}", "i32 {groupSize}", "i32 {syncId}")
 
 
 class SchedBarrierOp(IntrinsicOp):
@@ -223,8 +223,7 @@ class SchedBarrierOp(IntrinsicOp):
     def __init__(self, mask: int) -> None:
         super().__init__(properties={"mask": IntegerAttr(mask, i32)})
 
-    def immediates(self) -> tuple[str, ...]:
-        return (f"i32 {self.mask.value.data}",)
+    IMMEDIATES: ClassVar = ("i32 {mask}",)
 
 
 # Matrix cores ---------------------------------------------------------------------------------------------------------
@@ -249,9 +248,8 @@ class MfmaOp(IntrinsicOp):
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.mfma.{self.instruction.data}"
 
-    def immediates(self) -> tuple[str, ...]:
-        """No broadcast of blocks: cbsz, abid, blgp."""
-        return ("i32 0", "i32 0", "i32 0")
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0", "i32 0")
+    """No broadcast of blocks: cbsz, abid, blgp."""
 
 
 # Buffers --------------------------------------------------------------------------------------------------------------
@@ -269,9 +267,8 @@ class MakeBufferRsrcOp(IntrinsicOp):
     """The format of elements, and on RDNA how bounds are checked."""
     traits = traits_def(Pure())
 
-    def immediates(self) -> tuple[str, ...]:
-        """Stride, bytes, format."""
-        return ("i16 0", "i64 2147483646", f"i32 {self.flags.value.data}")
+    IMMEDIATES: ClassVar = ("i16 0", "i64 2147483646", "i32 {flags}")
+    """Stride, bytes, format."""
 
 
 class RawPtrBufferLoadOp(IntrinsicOp):
@@ -286,8 +283,7 @@ class RawPtrBufferLoadOp(IntrinsicOp):
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.load.{_suffix(self.res.type)}"
 
-    def immediates(self) -> tuple[str, ...]:
-        return ("i32 0", "i32 0")
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0")
 
 
 class RawPtrBufferStoreOp(IntrinsicOp):
@@ -302,8 +298,7 @@ class RawPtrBufferStoreOp(IntrinsicOp):
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.store.{_suffix(self.value.type)}"
 
-    def immediates(self) -> tuple[str, ...]:
-        return ("i32 0", "i32 0")
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0")
 
 
 class RawPtrBufferAtomicOp(IntrinsicOp):
@@ -321,8 +316,7 @@ class RawPtrBufferAtomicOp(IntrinsicOp):
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.atomic.{self.operation.data}.{_suffix(self.res.type)}"
 
-    def immediates(self) -> tuple[str, ...]:
-        return ("i32 0", "i32 0")
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0")
 
 
 def _suffix(type_: Attribute) -> str:

@@ -30,8 +30,8 @@ PACKAGES = {
     "backends": (319, 8, 0),
     "codegen": (13523, 72, 0),
     "commands": (2127, 12, 1),
-    "dialects": (15349, 77, 0),
-    "emulator": (12800, 69, 0),
+    "dialects": (15343, 77, 0),
+    "emulator": (12792, 69, 0),
     "errors": (156, 1, 0),
     "explorer": (8249, 48, 0),
     "frontend": (8339, 37, 0),
@@ -100,7 +100,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152706,
+    "lines": 152692,
     "files": 833,
     "files under 40 lines": 127,
     "modules with one importer": 175,

@@ -10,7 +10,6 @@ import itertools
 import numpy as np
 
 from minitriton.emulator.arithmetic import integers as integer_math
-from minitriton.emulator.arithmetic.integers import multiply_high
 from minitriton.emulator.lanes import Flags, Lanes
 from minitriton.emulator.ptx.program import Immediate, Instruction
 from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, rule
@@ -125,9 +124,7 @@ def _multiply24(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     kind = kind_of(parts[-1])
     shift = w.constant(8, kind)
     a, b = (f"(({w.read(o, kind)} << {shift}) >> {shift})" for o in i.operands[1:3])
-    expression = f"({a} * {b})"
-    expression = " + ".join([expression, *(w.read(o, kind) for o in i.operands[3:])])
-    w.write(i.operands[0], kind, expression)
+    w.write(i.operands[0], kind, " + ".join([f"({a} * {b})", *(w.read(o, kind) for o in i.operands[3:])]))
 
 
 def divide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
@@ -227,13 +224,8 @@ def subtract_with_borrow(a: Lanes, b: Lanes, borrow: Flags) -> tuple[Lanes, Flag
 
 
 NAMES.update(
-    {
-        "add_with_carry": add_with_carry,
-        "subtract_with_borrow": subtract_with_borrow,
-        "multiply_high": multiply_high,
-    }
+    {"add_with_carry": add_with_carry, "subtract_with_borrow": subtract_with_borrow, "NO_CARRY": np.bool_(False)}
 )
-NAMES["NO_CARRY"] = np.bool_(False)
 
 
 @rule("add.cc", "addc", "sub.cc", "subc", "mad.lo.cc", "mad.hi.cc", "madc")
