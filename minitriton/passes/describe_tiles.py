@@ -58,6 +58,8 @@ from minitriton.rewriting.rewriter import Inserter
 from minitriton.target.architectures import WARP_SIZE
 from minitriton.target.tensor_map import GRAIN, MOST_DIMS
 
+_OF_DESCRIPTORS = frozenset({Property.NO_DESCRIPTORS, Property.DESCRIPTOR_LAYOUTS, Property.DESCRIPTORS_LOWERED})
+"""What new descriptors end."""
 MOST_TILES = 8
 """Descriptors of a kernel."""
 LEAST_ROWS = 64
@@ -78,7 +80,7 @@ class DescribeTiles(Pass, stage="ttgir"):
     name: ClassVar[str] = "minitriton-describe-tiles"
     acts_on = frozenset({tt.DotOp})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
-    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE - {Property.NO_DESCRIPTORS}
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE - _OF_DESCRIPTORS
     num_warps: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
