@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15349, 77, 0),
     "emulator": (12800, 69, 0),
     "errors": (156, 1, 0),
-    "explorer": (8210, 47, 0),
+    "explorer": (8243, 47, 0),
     "frontend": (8339, 37, 0),
     "fuzz": (8617, 46, 1),
     "host": (1254, 16, 0),
@@ -99,7 +99,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152588,
+    "lines": 152621,
     "files": 832,
     "files under 40 lines": 126,
     "modules with one importer": 176,
