@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from minitriton.host.tables import table
+from minitriton.host.tables import spans, table
 from minitriton.target import target_named
 
 _COLOURS = {"changed": "#fff1c9", "moved": "#dcebff", "removed": "#fde0de", "added": "#d9f5dd"}
@@ -34,7 +34,7 @@ def difference_html(difference: Any, context: int = 2) -> str:
         if row is not None:
             before = "" if row.left is None else difference.before.lines[row.left].text
             after = "" if row.right is None else difference.after.lines[row.right].text
-            cells.append([escape(before), escape(after)])
+            cells.append([spans(before), spans(after)])
             paints.append(_COLOURS.get(str(row.kind), ""))
     return table(["before", "after"], cells, paints, fits=True)
 

@@ -24,3 +24,7 @@ def __getattr__(name: str) -> Any:
     from minitriton.interpreter.launch import interpret
 
     return interpret
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from minitriton.errors import SourceLocation
-from minitriton.host.tables import aligned, table
+from minitriton.host.tables import aligned, coloured, table
 from minitriton.lab.comparison import Verdict
 
 
@@ -116,8 +116,10 @@ class CheckReport:
             ]
             for row in self.rows
         ]
-        return f"<b>{escape(self.kernel)}</b>" + table(
-            ["pass", "ms", "numbers"], rows, ["" if row.ok else "#fde0de" for row in self.rows]
+        return (
+            f"<b>{escape(self.kernel)}</b>"
+            + table(["pass", "ms", "numbers"], rows, ["" if row.ok else "#fde0de" for row in self.rows])
+            + coloured(self.text().partition("\n\n")[2])
         )
 
     def text(self) -> str:

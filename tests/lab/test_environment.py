@@ -12,7 +12,6 @@ gymnasium = pytest.importorskip("gymnasium")
 from minitriton import lab
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.environment import FINISH, NEXT_LEVEL, NOT_RIGHT, PassOrderEnvironment
-from minitriton.lab.sweeping.space import is_fixed
 
 KERNELS = ["running_product", "running_sums"]
 
@@ -34,8 +33,7 @@ def test_gymnasium_checks_it(env: PassOrderEnvironment) -> None:
 def test_the_default_pipeline_is_worth_nothing_more(env: PassOrderEnvironment) -> None:
     env.reset(seed=1, options={"kernel": KERNELS[0]})
     reward, over = None, False
-    for step in env._evaluate.task.pipeline().steps:
-        action = NEXT_LEVEL if is_fixed(step) else env.action(step.name)
+    for action in env.default_actions():
         _, reward, over, cut, info = env.step(action)
         assert not cut
     assert over

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
-from minitriton.host.tables import aligned
+from minitriton.host.tables import ShownAsText, aligned
 from minitriton.lab.sweeping.correctness import Class, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Inputs, references_of
@@ -37,7 +37,7 @@ SAME, ENABLED, DESTROYED, DIFFER, FAILS = "=", ">", "<", "x", "!"
 
 
 @dataclass
-class Commutation:
+class Commutation(ShownAsText):
     """How often, over kernels and states, two passes (`row` run after or before `column`) were in each relation."""
 
     counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])

@@ -104,6 +104,11 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         """The number of the action that runs the pass `name`. Raises `ValueError` for one that is not chosen from."""
         return FIRST_PASS + self.passes.index(name)
 
+    def default_actions(self) -> list[int]:
+        """The actions that make the default pipeline of this episode's kernel."""
+        steps = self._evaluate.task.pipeline().steps
+        return [NEXT_LEVEL if is_fixed(step) else self.action(step.name) for step in steps]
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[np.ndarray, dict[str, object]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from minitriton.errors import MinitritonError
+from minitriton.host.tables import ShownAsText
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.configuration import Configuration, settings_text
 from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -37,7 +38,7 @@ from minitriton.runtime.kernel_interface import KernelInterface
 
 
 @dataclass
-class Found:
+class Found(ShownAsText):
     """What a search found: the kernel's own configuration, the best one, and every record in the order in which they were asked for."""
 
     kernel: str

@@ -374,6 +374,10 @@ def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:
     return True
 
 
+_DESCRIBES_TILES = "minitriton-describe-tiles"
+"""The kernel then takes tensor maps, which a launch makes and an experiment does not."""
+
+
 def foreign_passes() -> tuple[str, ...]:
     """Every registered pass over modules that can be made without options and stays within its level."""
     found: list[str] = []
@@ -382,7 +386,7 @@ def foreign_passes() -> tuple[str, ...]:
             step = make_step(name, {})
         except PipelineError:
             continue
-        if issubclass(cls, Pass) and not is_fixed(step):
+        if issubclass(cls, Pass) and not is_fixed(step) and name != _DESCRIBES_TILES:
             found.append(name)
     return tuple(found)
 

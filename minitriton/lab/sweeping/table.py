@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError, optional_library
-from minitriton.host.tables import aligned
+from minitriton.host.tables import ShownAsText, aligned
 from minitriton.host.whole_file import write_whole
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation
@@ -38,7 +38,7 @@ _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 
 
 @dataclass
-class Table:
+class Table(ShownAsText):
     """Records, and the seconds that the `evaluated` new ones of them took."""
 
     records: list[Evaluation] = field(default_factory=list[Evaluation])
@@ -197,7 +197,7 @@ BEST = 10
 
 
 @dataclass
-class Agreement:
+class Agreement(ShownAsText):
     """The order, level by level; by pass, the share of voting configurations that have it; and how many votes the order follows."""
 
     metric: str
