@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import os
 import secrets
 import signal
 import socket
@@ -327,6 +328,21 @@ MOST_PAGES = 3
 """Pages with processes of their own; a further one shares those of the page that asked longest ago."""
 
 
+MOST_COMPILED = 4
+"""Compiles whose answers are remembered for other pages."""
+
+
+def _stamp(given: Question) -> tuple[int, int] | None:
+    """What changes when the file of a question does; None where it is about no file."""
+    asked = given.get("asked")
+    source = asked.get("source") if isinstance(asked, dict) else None
+    try:
+        found = os.stat(str(source).partition(":")[0])
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 class WorkerPool:
     """The processes of a server. `stack` ends them."""
 
@@ -337,9 +353,26 @@ class WorkerPool:
         self._seats: dict[str, int] = {}
         """The number of a page's processes, the page that asked last at the end."""
         self._workers: dict[tuple[str, int], Worker] = {}
+        self._compiled: dict[tuple[str, tuple[int, int] | None], bytes] = {}
 
     def ask(self, name: str, given: Question, page: str | None = None, asking: Asking | None = None) -> bytes:
-        """The answer of service `name`, as JSON. Without `page`: by the processes that the first page will have."""
+        """The answer of service `name`, as JSON. Without `page`: by the processes that the first page will have.
+
+        What one page has compiled another is given, while the file is what it was: a page that is opened again waits for nothing.
+        """
+        if name != "compile" or given.keys() != {"asked"}:
+            return self._ask(name, given, page, asking)
+        key = json.dumps(given, sort_keys=True), _stamp(given)
+        found = self._compiled.get(key)
+        if found is None:
+            found = self._ask(name, given, page, asking)
+            if found.startswith(b'{"ok"'):
+                self._compiled[key] = found
+                while len(self._compiled) > MOST_COMPILED:
+                    self._compiled.pop(next(iter(self._compiled)), None)
+        return found
+
+    def _ask(self, name: str, given: Question, page: str | None, asking: Asking | None) -> bytes:
         return self._worker(_ROLES.get(name, "answering"), page).ask(name, given, asking)
 
     def _worker(self, role: str, page: str | None) -> Worker:

@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15343, 77, 0),
     "emulator": (12792, 69, 0),
     "errors": (156, 1, 0),
-    "explorer": (8249, 48, 0),
+    "explorer": (8282, 48, 0),
     "frontend": (8339, 37, 0),
     "fuzz": (8617, 46, 1),
     "host": (1293, 16, 0),
@@ -100,7 +100,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152692,
+    "lines": 152725,
     "files": 833,
     "files under 40 lines": 127,
     "modules with one importer": 175,
