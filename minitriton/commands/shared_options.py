@@ -19,12 +19,15 @@ import sys
 from collections.abc import Callable, Generator
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.host.json_values import is_set
-from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.target import arch_named, known_architectures
+
+if TYPE_CHECKING:
+    from minitriton.pipeline.pass_manager import Pipeline
 
 
 def add_launch_arguments(command: argparse.ArgumentParser, signature: str) -> None:

@@ -17,6 +17,7 @@ from minitriton.explorer.kept_answers import compile_with_answers
 from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import file_page
 from minitriton.explorer.session import ExplorerSession
+from minitriton.host.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ExplorerPage:
 
     def write(self, path: str | Path) -> None:
         """Writes the page to a file."""
-        Path(path).write_text(self.html, "utf-8")
+        write_whole(Path(path), self.html)
 
 
 def explore(source: str, signature: str = "", **given: Any) -> ExplorerPage:

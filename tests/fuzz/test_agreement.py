@@ -233,7 +233,7 @@ def scan_of_one_element() -> Kernel:
         (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
         (addresses_in_a_vector(), "an optimisation of Triton's LLVM"),
         (bound_read_in_a_loop(), "what a loop carries only for the bounds of a loop in it"),
-        (scan_beside_one_column(), "a scan whose lanes are not neighbours, those between hold its elements again"),
+        (scan_beside_one_column(), "a scan of elements that several lanes hold"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
