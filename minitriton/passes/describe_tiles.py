@@ -301,7 +301,7 @@ def _has_short_rows(boxes: Mapping[tt.LoadOp, Box], summed: Mapping[tt.LoadOp, i
     """Whether one operand's rows along K have less than 128 bytes, and those of another are across K.
 
     Copies of such tiles are slower than `cp.async`: bf16 matmuls in steps of 32, tiles of 256x128 and 128x256 by 8 warps, 0.92 to 0.96 of the speed
-    by pointers in 13 of 15 (with both along K 1.01 to 1.12; with steps of 64 0.96 to 1.06; one H200, 2026-11-28).
+    by pointers in 12 of 15 (with both along K 1.01 to 1.12; with steps of 64 0.96 to 1.06; one H200, 2026-11-28).
     """
     along = [load for load, box in boxes.items() if box.dims[-1].axis == summed[load]]
     short = (load for load in along if boxes[load].block[-1] * (_element_bytes(load) or 0) < SWIZZLED_ROW)

@@ -55,6 +55,7 @@ from minitriton.passes.amd.schedule_loops import (
 )
 from minitriton.passes.pipelining.buffers import contiguity, copied_bytes, is_wide_enough
 from minitriton.passes.pipelining.expander import expand
+from minitriton.passes.pipelining.lower_loads import async_copy_of
 from minitriton.passes.pipelining.pipeline import join_following
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.passes.pipelining.rings import Placer, buffer_in, carry, forward, read_from, ring_for
@@ -170,18 +171,7 @@ class _Copies:
         if self.facts is not None and self._can_copy(load, layout):
             view = at.value(buffer_in(ring, self.index))
             placer = Placer(self.schedule, at, starts)
-            token = placer.value(
-                ttg.AsyncCopyGlobalToLocalOp(
-                    load.ptr,
-                    view,
-                    load.mask,
-                    load.other,
-                    cache=load.cache.data,
-                    evict=load.evict.data,
-                    is_volatile=bool(load.is_volatile.value.data),
-                    contiguity=contiguity(load, self.facts),
-                )
-            )
+            token = placer.value(async_copy_of(load, view, contiguity(load, self.facts)))
             committed = placer.value(ttg.AsyncCommitGroupOp([token]))
             waited = at.insert(ttg.AsyncWaitOp([committed], num=0))
             if wait is not None:

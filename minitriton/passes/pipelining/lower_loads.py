@@ -87,6 +87,20 @@ def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None
         use.operation.operands[use.index] = number.results[0]
 
 
+def async_copy_of(load: tt.LoadOp, view: SSAValue, contiguity: int) -> ttg.AsyncCopyGlobalToLocalOp:
+    """The copy to the buffer `view` of what `load` reads, `contiguity` neighbouring elements at once."""
+    return ttg.AsyncCopyGlobalToLocalOp(
+        load.ptr,
+        view,
+        load.mask,
+        load.other,
+        cache=load.cache.data,
+        evict=load.evict.data,
+        is_volatile=bool(load.is_volatile.value.data),
+        contiguity=contiguity,
+    )
+
+
 def copy_load(
     load: tt.LoadOp, ring: SSAValue, contiguity: int, counters: Counters, loop: scf.ForOp, schedule: Schedule
 ) -> None:
@@ -94,18 +108,7 @@ def copy_load(
     first = first_user([load], loop, schedule)
     placer = Placer(schedule, Inserter.before(load), schedule.positions[load])
     view = placer.value(buffer_in(ring, counters.fill))
-    token = placer.value(
-        ttg.AsyncCopyGlobalToLocalOp(
-            load.ptr,
-            view,
-            load.mask,
-            load.other,
-            cache=load.cache.data,
-            evict=load.evict.data,
-            is_volatile=bool(load.is_volatile.value.data),
-            contiguity=contiguity,
-        )
-    )
+    token = placer.value(async_copy_of(load, view, contiguity))
     token = placer.value(ttg.AsyncCommitGroupOp([token]))
     placer.position = schedule.positions[first]
     waited = placer.value(ttg.AsyncWaitOp([token], num=0))
