@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +19,9 @@ TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
 
 
 def test_a_short_run_finds_nothing() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_AS)
     reports = [evaluate(90, number, KINDS, tools=TOOLS) for number in range(21)]
+    assert resource.getrlimit(resource.RLIMIT_AS) == limits
     assert [f.text for r in reports for f in r.findings] == []
     assert len({name for r in reports for name in r.features}) > 5, "every kind is run"
 

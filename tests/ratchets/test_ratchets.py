@@ -35,7 +35,7 @@ PACKAGES = {
     "errors": (156, 1, 0),
     "explorer": (8283, 48, 0),
     "frontend": (8339, 37, 0),
-    "fuzz": (8617, 46, 1),
+    "fuzz": (8618, 46, 1),
     "host": (1293, 16, 0),
     "interpreter": (5260, 34, 0),
     "knobs": (883, 3, 0),
@@ -100,7 +100,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152724,
+    "lines": 152725,
     "files": 833,
     "files under 40 lines": 126,
     "modules with one importer": 174,

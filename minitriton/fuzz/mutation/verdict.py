@@ -44,7 +44,7 @@ Tools = Mapping[str, Callable[[list[str]], object]]
 
 def evaluate(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> KernelReport:
     """Makes mutant `number` of a run (its kind is `number` modulo the kinds) and runs it."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY if hard < 0 else min(MOST_MEMORY, hard), hard))
     start = time.process_time()
     kind = kinds[number % len(kinds)]
@@ -62,6 +62,7 @@ def evaluate(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> K
         if strays and finding is None:
             finding = FuzzFinding("escape", f"{kind} wrote {strays[0].relative_to(outer)}", " ".join(made.arguments))
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         os.chdir(back)
         shutil.rmtree(outer, ignore_errors=True)
     seconds = time.process_time() - start
