@@ -19,7 +19,7 @@ import site
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from minitriton import knobs
@@ -30,7 +30,7 @@ Stamps = dict[str, str]
 _COMPILER = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
-@dataclass
+@dataclass(eq=False)
 class Read:
     """What was read within `reading`; `stamps` are there at its end."""
 
@@ -58,8 +58,16 @@ def _opened(event: str, arguments: tuple[object, ...]) -> None:
             one.paths.add(os.fsdecode(path))
 
 
+_left_out: list[str] = []
+
+
+def leave_out(folder: str) -> None:
+    """What is in `folder` is named by what it holds, and several processes write it."""
+    _left_out.append(os.path.abspath(folder) + os.sep)
+
+
 @contextlib.contextmanager
-def reading() -> Iterator[Read]:
+def reading() -> Generator[Read]:
     """Notes what is read in this process, and all modules of the user's that it has: one that was there already is used all the same."""
     _watch()
     read = Read()
@@ -101,7 +109,7 @@ def _see_modules() -> None:
 
 def _is_users(path: str) -> bool:
     # What is in the cache is named by what it depends on, or is the compiler's own.
-    return not path.startswith((*_not_users(), os.path.abspath(knobs.cache.dir) + os.sep))
+    return not path.startswith((*_not_users(), *_left_out, os.path.abspath(knobs.cache.dir) + os.sep))
 
 
 @functools.cache
@@ -132,4 +140,6 @@ def _stamp(path: str) -> str:
         found = os.stat(path)
     except OSError:
         return ""
-    return f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino}" if stat.S_ISREG(found.st_mode) else ""
+    return (
+        f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_size} {found.st_ino}" if stat.S_ISREG(found.st_mode) else ""
+    )

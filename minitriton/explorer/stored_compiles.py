@@ -51,14 +51,16 @@ def stored(given: Question) -> bytes | None:
 
 
 def store(given: Question, answer: bytes, read: Stamps) -> None:
-    """Puts an answer in the place of what was there."""
+    """Stores an answer instead of what was there."""
     cache, key = KernelCache(), _key(given)
     cache.remove(key)
     cache.store(key, {_ANSWER: zlib.compress(answer, 1), _READ: json.dumps(read).encode()})
 
 
 def _key(given: Question) -> str:
-    own = sorted(one for one in os.environ.items() if one[0] not in _OF_A_TERMINAL and not one[0].startswith(_OF_TERMINALS))
+    own = sorted(
+        one for one in os.environ.items() if one[0] not in _OF_A_TERMINAL and not one[0].startswith(_OF_TERMINALS)
+    )
     recorded = os.stat(RECORDED).st_mtime_ns if RECORDED.is_dir() else 0
     # In whatever way it is asked, it is opened.
     parts = given.get("asked"), compiler_fingerprint(), sys.version, installed(), os.getcwd(), recorded, own

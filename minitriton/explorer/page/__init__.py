@@ -1,7 +1,7 @@
 """The page as it is shipped: `page.html`, and `explorer.js` and `explorer.css`, which `make page` builds from `web/`; and put together.
 
-    text, policy = live_page()                              as the server sends it, with its content security policy
-    text, nonce = page_with({"compiles": ...}, "'none'")    with what it shows inside
+text, policy = live_page()                              as the server sends it, with its content security policy
+text, nonce = page_with({"compiles": ...}, "'none'")    with what it shows inside
 """
 
 from __future__ import annotations
