@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitriton.emulator.amdgcn.copies import Copies
 from minitriton.emulator.amdgcn.program import ACCUMULATION, EXEC, LANES, SCALAR, SCALARS, Instruction, Kernel
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.ordering import Clocks
@@ -86,6 +87,7 @@ class Waves(Threads):
         if memory.shadow is not None:
             memory.shadow.begin(self.vector_memory, self.first_thread)
         self.shared = SharedMemory(ctas, shared_bytes, self.lds, granule)
+        self.copies = Copies(self.shared, self.vector_memory)
         self.cta_offset = self.cta * self.shared.stride
         self.contested = np.zeros(len(self.shared.initialised) if self.shared.shadowed else 0, np.int32)
         """By granule of LDS: one more than the instruction that wrote one of several values there: any of them may remain."""
@@ -184,6 +186,8 @@ class Waves(Threads):
         """Until at most `most` accesses of the waves that act are under way."""
         waves = self.running()
         counter.done[waves] = np.maximum(counter.done[waves], counter.issued[waves] - most)
+        if self.copies.under_way:
+            self.copies.arrived()
 
     def arrived(self) -> None:
         """Forgets what has come to its registers."""
