@@ -48,7 +48,11 @@ Emit = Callable[[SSAValue, SSAValue, SSAValue], object]
 
 @lowers(ttg.AsyncCopyGlobalToLocalOp)
 def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
-    """By `global_load_lds`; lanes with a false mask branch around it."""
+    """By `global_load_lds`; lanes with a false mask branch around it.
+
+    LLVM 22 counts it as an access of LDS, which it is not for the hardware: what is read from LDS before it and used after it would be waited for too
+    briefly (llvm-project pull request 179305). It is put where no such read is outstanding, between waits that the scheduler moves nothing past.
+    """
     b, plan = f.b, _plan(f, op)
     if plan is None:
         width = access_width(f.module.axis, op).width
@@ -66,7 +70,9 @@ def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
         return b.icmp("ne", pointer, b.value(L.ZeroOp, (), pointer.type))
 
     def emit(pointer: SSAValue, target: SSAValue, size: SSAValue) -> object:
-        return b.operation(rocdl.GlobalLoadLdsOp, (pointer, target, size), ())
+        _wait(f, LDS_ONLY)
+        b.operation(rocdl.GlobalLoadLdsOp, (pointer, target, size), ())
+        return _wait(f, _NOTHING)
 
     _copy(f, op, plan, source, None if masks is None else is_masked, emit)
 
@@ -214,7 +220,7 @@ def _by_registers(f: FunctionLowering, op: Copy, load: Callable[[Attribute], SSA
 # Waits ------------------------------------------------------------------------------------------------------------------
 
 _VMCNT_MOST = 63
-_NO_VMCNT = 0x3F70
+_NO_VMCNT, _NOTHING = 0x3F70, 0xFF7F
 """The counters of LDS and exports at their most (MI300 ISA, "S_WAITCNT")."""
 
 
