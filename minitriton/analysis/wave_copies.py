@@ -71,13 +71,13 @@ def comes_from_wait(token: SSAValue) -> bool:
         if value in seen:
             continue
         seen.add(value)
-        loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
         if isinstance(value, OpResult) and isinstance(value.op, ttg.AsyncWaitOp | AsyncWaitOp):
             continue
-        if not isinstance(loop, scf.ForOp) or value.index == 0:
+        loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+        if not isinstance(value, BlockArgument) or not isinstance(loop, scf.ForOp) or value.index == 0:
             return False
         last = loop.body.block.last_op
-        assert last is not None and isinstance(value, BlockArgument)
+        assert last is not None
         pending += [operand_values(loop)[value.index + 2], operand_values(last)[value.index - 1]]
     return True
 

@@ -25,28 +25,28 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7684, 39, 2),
+    "analysis": (7815, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13523, 72, 0),
+    "codegen": (13821, 73, 0),
     "commands": (2130, 12, 1),
-    "dialects": (15343, 77, 0),
-    "emulator": (12792, 69, 0),
+    "dialects": (15381, 77, 0),
+    "emulator": (12958, 70, 1),
     "errors": (156, 1, 0),
     "explorer": (8283, 48, 0),
     "frontend": (8339, 37, 0),
     "fuzz": (8618, 46, 1),
     "host": (1293, 16, 0),
-    "interpreter": (5260, 34, 0),
+    "interpreter": (5275, 34, 0),
     "knobs": (883, 3, 0),
     "lab": (11317, 51, 0),
     "language": (6001, 52, 0),
-    "layouts": (4640, 20, 0),
-    "passes": (24972, 121, 3),
-    "pipeline": (2394, 12, 0),
+    "layouts": (4793, 21, 2),
+    "passes": (25096, 122, 3),
+    "pipeline": (2414, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9132, 51, 0),
-    "target": (1239, 6, 0),
+    "target": (1240, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -100,15 +100,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 152725,
-    "files": 833,
+    "lines": 153671,
+    "files": 838,
     "files under 40 lines": 126,
-    "modules with one importer": 174,
+    "modules with one importer": 175,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 8,
+    "words": 11,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

@@ -38,7 +38,7 @@ from minitriton.codegen.lowering.shared import (
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32, scalar_type, vector_type
 from minitriton.dialects import amdg, rocdl, ttg
-from minitriton.layouts.encodings import PaddedShared
+from minitriton.layouts.encodings import DistributedEncoding, PaddedShared
 from minitriton.layouts.memory import local_access
 from minitriton.layouts.wave_copy import WaveCopy
 
@@ -188,7 +188,8 @@ def _store_others(f: FunctionLowering, op: Copy, plan: WaveCopy, view: SharedVie
     """Stores `other`, or 0, where the mask is false."""
     assert op.mask is not None
     b, source = f.b, copied_type(op)[0]
-    layout, encoding = f.facts(source).encoding, shared.shared_encoding(type_)
+    layout, encoding = ttg.layout_of(source), shared.shared_encoding(type_)
+    assert isinstance(layout, DistributedEncoding)
     offset = slice_offset(type_, view.offsets)
     memory_plan = local_access(
         layout, encoding, type_.get_shape(), memory_bits(type_), shared.buffer_shape(type_), offset

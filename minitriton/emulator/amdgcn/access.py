@@ -330,9 +330,9 @@ def _vector(i: Instruction, kind: str, width: int, count: int, how: str, *, is_l
 def _to_lds(i: Instruction) -> Step:
     """A load whose words go to LDS: lane n's to the address in m0, plus the instruction's offset, plus n times their size. Narrow elements fill a
     word. What a buffer's bounds exclude is written as 0."""
-    match = _TO_LDS.match(i.name)
-    if match is None or (unknown := i.modifiers.keys() - _ALLOWED - {"lds"}):
-        raise i.error(f"the emulator does not know this load to LDS{f': {min(unknown)}' if match else ''}")
+    match, unknown = _TO_LDS.match(i.name), i.modifiers.keys() - _ALLOWED - {"lds"}
+    if match is None or unknown:
+        raise i.error(f"the emulator does not know {min(unknown, default='this load to LDS')} of {i.name}")
     width, count, how = _WIDTHS[match[2]]
     locate, used = _buffer(i, 0, width, count) if match[1] == "buffer" else _address(i, 0)
     site, size, offset = i.index, 4 * count, np.int64(_offset(i))

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 
 from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
@@ -25,7 +26,7 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.properties import contig_per_thread
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.wave_copy import SIZES
-from minitriton.passes.tensor_layouts import convert_before, element_bits, layout_of_value, shape_of
+from minitriton.passes.tensor_layouts import convert_before, layout_of_value, shape_of
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
@@ -62,7 +63,7 @@ def _layout_for(
     """The layout of the source, and how many elements a lane copies at once; None where the lanes write next to each other, or cannot."""
     layout, shape = layout_of_value(copy.src), shape_of(copy.src)
     assert isinstance(copy.destination.type, ttg.MemDescType)
-    buffer, bits = ttg.layout_of(copy.destination.type), element_bits(copy.destination.type)
+    buffer, bits = ttg.layout_of(copy.destination.type), pointee_bits(copy.src.type)
     if not isinstance(layout, Blocked) or not isinstance(buffer, SwizzledShared | PaddedShared):
         return None
     map_ = to_linear_layout(layout, shape).invert_and_compose(to_linear_layout(buffer, shape))
