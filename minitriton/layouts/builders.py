@@ -167,7 +167,7 @@ def padded_for_copies(
 ) -> PaddedShared | None:
     """The buffer of an operand of MFMA that gfx950 fills without registers; None where Triton swizzles: small ones, other elements than of 16 bits.
 
-    Padding can stand between the blocks of 1024 bytes that a wave writes at once. 16 neighbouring rows therefore lie in as many blocks, next to rows
+    Padding can stand between the blocks of 1024 bytes that a wave writes at once. 16 neighbouring rows therefore are in as many blocks, with rows
     that are multiples of 16 away, and banks differ by the padding. Counterpart of composePaddedLayoutForAsyncCopyCDNA4.
     """
     parent, run = operand.parent, operand.k_width

@@ -1,4 +1,4 @@
-"""Plans for copies from global memory to LDS that pass by no register: the words of a wave's lanes come to lie next to each other.
+"""Plans for copies from global memory to LDS that pass by no register: the lanes of a wave write neighbouring words.
 
 In: the map from `register, lane, warp` to offsets in a buffer. Out: for each instruction where the wave writes, and which lane's address each lane needs.
 

@@ -351,6 +351,8 @@ def _to_lds(i: Instruction) -> Step:
         lanes = x.index if mask is None else np.nonzero(mask)[0]
         if lanes.size:
             x.copies.begin(x, site, offsets[lanes], lanes, data[:, lanes])
+            if x.shared.shadowed:
+                x.contested[x.shared.granules(offsets[lanes], size)] = 0
 
     return Step(i, act, used | {SCALAR + M0}, frozenset(), "vector_memory")
 

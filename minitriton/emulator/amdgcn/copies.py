@@ -9,19 +9,17 @@ them after a barrier that follows the wait (CDNA3 ISA, sections 4.4 and 9.1.9 "M
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minitriton.emulator.amdgcn.clocks import WaveClocks
 from minitriton.emulator.memory.shared import SharedMemory
-
-if TYPE_CHECKING:
-    from minitriton.emulator.amdgcn.waves import WaveClocks, Waves
+from minitriton.emulator.threads import Threads
 
 
 @dataclass(slots=True)
 class _Copy:
-    """Words on their way: `data` [word, lane] for byte `offsets` of LDS; `due`: the access number of the wave [lane]."""
+    """Words in flight: `data` [word, lane] for byte `offsets` of LDS; `due`: the access number of the wave [lane]."""
 
     data: np.ndarray
     offsets: np.ndarray
@@ -37,7 +35,7 @@ class Copies:
         self.under_way: list[_Copy] = []
         self.wave = self.time = self.site = np.zeros(0, np.int32)
 
-    def begin(self, x: Waves, site: int, offsets: np.ndarray, lanes: np.ndarray, data: np.ndarray) -> None:
+    def begin(self, x: Threads, site: int, offsets: np.ndarray, lanes: np.ndarray, data: np.ndarray) -> None:
         """The given lanes' words [word, lane] go to their byte offsets once the access that was issued last is over."""
         waves = x.warp[lanes]
         if not x.check:
@@ -55,7 +53,6 @@ class Copies:
         races |= self.shared.overwrites_read(g, waves, x.lane[lanes]) | self.shared.overwrites(g, waves, x.lane[lanes])
         self.wave[g], self.time[g], self.site[g] = (waves % self.shared.warps)[:, None], due[:, None], site
         self.shared.initialised[g] = True
-        x.contested[g] = 0
         self._report(
             x,
             site,
@@ -77,7 +74,7 @@ class Copies:
                 left.append(_Copy(copy.data[:, rest], copy.offsets[rest], copy.waves[rest], copy.due[rest]))
         self.under_way = left
 
-    def check_read(self, x: Waves, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray) -> None:
+    def check_read(self, x: Threads, site: int, offsets: np.ndarray, size: int, lanes: np.ndarray) -> None:
         """A read of LDS may need a wait for this wave's copies, and for another wave's a wait and a barrier."""
         if not len(self.time):
             return
@@ -88,7 +85,7 @@ class Copies:
         early = np.nonzero((late & own).any(1))[0]
         if early.size:
             granule = g[early[0]][(late & own)[early[0]]][0]
-            asked = x.kernel.instructions[int(self.site[granule])]
+            asked = x.instruction(int(self.site[granule]))
             n = int(self.clocks.issued[x.warp[lanes[early[0]]]] - self.time[granule])
             where = int(offsets[early[0]]) % self.shared.stride
             text = f"reads byte {where} of LDS while the copy of line {asked.line} ({asked.name}) may be under way: s_waitcnt vmcnt({n}) is missing"
@@ -102,7 +99,7 @@ class Copies:
             "reads byte {} of LDS, which another wave copies without a wait for it and a barrier between",
         )
 
-    def check_write(self, x: Waves, site: int, g: np.ndarray, offsets: np.ndarray, lanes: np.ndarray) -> None:
+    def check_write(self, x: Threads, site: int, g: np.ndarray, offsets: np.ndarray, lanes: np.ndarray) -> None:
         """A store of threads to LDS comes after all copies there."""
         if len(self.time):
             late, _ = self._late(g, x.warp[lanes])
@@ -117,7 +114,7 @@ class Copies:
         return self.time[g] > over, own
 
     def _report(
-        self, x: Waves, site: int, offsets: np.ndarray, lanes: np.ndarray, wrong: np.ndarray, text: str
+        self, x: Threads, site: int, offsets: np.ndarray, lanes: np.ndarray, wrong: np.ndarray, text: str
     ) -> None:
         bad = np.nonzero(wrong.any(1))[0]
         if bad.size:
