@@ -88,7 +88,7 @@ class Copies:
             asked = x.instruction(int(self.site[granule]))
             n = int(self.clocks.issued[x.warp[lanes[early[0]]]] - self.time[granule])
             where = int(offsets[early[0]]) % self.shared.stride
-            text = f"reads byte {where} of LDS while the copy of line {asked.line} ({asked.name}) may be under way: s_waitcnt vmcnt({n}) is missing"
+            text = f"reads byte {where} of LDS while the copy of line {asked.line} ({asked.opcode}) may be under way: s_waitcnt vmcnt({n}) is missing"
             x.find("missing-wait", site, lanes[early], text)
         self._report(
             x,
