@@ -71,7 +71,9 @@ class _Order:
 
     def block(self, block: Block) -> None:
         """The pairs of one block, without those that follow from others."""
-        ops = [op for op in block.ops if op in self.numbers and (self.reached_by(op).reads or self.reached_by(op).writes)]
+        ops = [
+            op for op in block.ops if op in self.numbers and (self.reached_by(op).reads or self.reached_by(op).writes)
+        ]
         before: list[set[int]] = []
         for at, op in enumerate(ops):
             found: set[int] = set()
