@@ -38,7 +38,9 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
@@ -220,6 +222,9 @@ class ScaledUpcastFp4Op(Op):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
 
+    def __init__(self, input: SSAValue, scale: SSAValue, axis: int, output: Attribute) -> None:
+        super().__init__(operands=[input, scale], properties={"axis": i32_attr(axis)}, result_types=[output])
+
 
 class ScaledUpcastFp8Op(Op):
     """Floats of 8 bits as wider ones times `scale`."""
@@ -229,8 +234,11 @@ class ScaledUpcastFp8Op(Op):
     input = operand_def(TENSOR)
     scale = operand_def(TENSOR)
     output = result_def(TENSOR)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), SameLayout(), KeepsData())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
+
+    def __init__(self, input: SSAValue, scale: SSAValue, output: Attribute) -> None:
+        super().__init__(operands=[input, scale], result_types=[output])
 
 
 class InThreadTransposeOp(Op):
@@ -255,9 +263,11 @@ class LocalLoadPackedTransposedOp(Op):
     src = operand_def(MemDescType)
     token = opt_operand_def(_TOKEN)
     result = result_def(TENSOR)
-    custom_directives = (MemDesc,)
     traits = traits_def(OperandEffects(reads=(("src", SHARED),)), VerifyTensorLayouts())
-    assembly_format = "$src (`token` $token^)? attr-dict `:` custom<MemDesc>(type($src)) `->` type($result)"
+    assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result: Attribute) -> None:
+        super().__init__(operands=[src, []], result_types=[result])
 
 
 class CondBarrierOp(Op):
