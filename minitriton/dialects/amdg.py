@@ -9,14 +9,16 @@ Counterpart of Triton's third_party/amd/include/Dialect/TritonAMDGPU/IR.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i32
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
+    irdl_attr_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -33,7 +35,7 @@ from xdsl.irdl.declarative_assembly_format import (
     VariadicOperandVariable,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
@@ -268,6 +270,44 @@ class LocalLoadPackedTransposedOp(Op):
 
     def __init__(self, src: SSAValue, result: Attribute) -> None:
         super().__init__(operands=[src, []], result_types=[result])
+
+
+class SchedHint(StrEnum):
+    """What a loop is for LLVM's scheduler."""
+
+    NONE = "none"
+    ATTENTION = "attention"
+
+
+@irdl_attr_definition
+class SchedHintVariantAttr(Data[SchedHint]):
+    """`#amdg.SchedHintVariant<attention>`."""
+
+    name = "amdg.SchedHintVariant"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> SchedHint:
+        with parser.in_angle_brackets():
+            word = parser.parse_identifier("hint")
+        if word not in SchedHint.__members__.values():
+            parser.raise_error(f"expected one of {', '.join(SchedHint)}, got {word}")
+        return SchedHint(word)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data.value}>")
+
+
+class InstructionSchedHintOp(Op):
+    """Marks the block that it is in for LLVM's scheduler."""
+
+    name = "amdg.instruction_sched_hint"
+
+    variant = prop_def(SchedHintVariantAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict"
+
+    def __init__(self, variant: str) -> None:
+        super().__init__(properties={"variant": SchedHintVariantAttr(SchedHint(variant))})
 
 
 class CondBarrierOp(Op):

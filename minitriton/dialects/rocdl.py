@@ -236,6 +236,21 @@ class SchedBarrierOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {mask}",)
 
 
+class IglpOptOp(IntrinsicOp):
+    """The scheduler interleaves the instructions of the block by a strategy: 2 for `v_exp` and matrix instructions."""
+
+    name = "rocdl.iglp.opt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.iglp.opt"
+
+    variant = prop_def(IntegerAttr.constr(i32))
+    assembly_format = "$variant attr-dict"
+
+    def __init__(self, variant: int) -> None:
+        super().__init__(properties={"variant": IntegerAttr(variant, i32)})
+
+    IMMEDIATES: ClassVar = ("i32 {variant}",)
+
+
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 

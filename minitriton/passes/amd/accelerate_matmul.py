@@ -128,9 +128,9 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     halves = version == _SCALED_VERSION and rows == 16 and len(shape) == 2 and all(t in ("f16", "bf16") for t in types)
     if halves and not (tiles and min(tiles) > 1):
         # The result becomes an operand of another dot within a wave.
-        if _feeds_dot(dot) and shape[0] >= 32 * warps[0] and shape[1] == 16 and warps[1] == 1:
+        if feeds_dot(dot) and shape[0] >= 32 * warps[0] and shape[1] == 16 and warps[1] == 1:
             tiles = (2, 1)
-        elif _feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 32 * warps[1] and warps[0] == 1:
+        elif feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 32 * warps[1] and warps[0] == 1:
             is_transposed, tiles = False, (1, 2)
     bits = element_bits(TensorType(accumulator, [1]))
     layout = AmdMfma(version, warps, (rows, rows, found.depth), is_transposed, (), tiles, bits)
@@ -200,7 +200,7 @@ def _in_same_region(dot: Operation, op: Operation) -> bool:
 _Dot = tt.DotOp | tt.DotScaledOp
 
 
-def _feeds_dot(dot: Operation, operand: int = 0) -> bool:
+def feeds_dot(dot: Operation, operand: int = 0) -> bool:
     """Whether an operand, A or B, of another dot of the same region is computed from the result."""
     found = forward_ops(dot.results[0], lambda op: _in_same_region(dot, op))
     return any(isinstance(op, _Dot) and op.operands[operand].owner in found for op in found)
@@ -219,7 +219,7 @@ def _warps(dot: Operation, shape: tuple[int, ...], warps: int, rows: int) -> tup
     """Whole rows for a dot that feeds another, and rows first for that; else as square a part for each warp as there is."""
     if len(shape) == 3:
         return warps, 1, 1
-    if _feeds_dot(dot):
+    if feeds_dot(dot):
         return warps, 1
     if _comes_from_dot(dot):
         along = min(warps, -(-shape[0] // rows))

@@ -86,9 +86,10 @@ def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of:
         _scale(rewriter, scale, value, index, layout, formats[index])
         for index, (scale, value) in enumerate(zip(scales, values, strict=True))
     ] if any(scale is not None for scale in scales) else [None, None]  # fmt: skip
+    (a, b), (a_scale, b_scale) = values, new_scales
     new = rewriter.insert(
         tt.DotScaledOp(
-            *values, total, *new_scales, a_elem_type=formats[0], b_elem_type=formats[1],
+            a, b, total, a_scale, b_scale, a_elem_type=formats[0], b_elem_type=formats[1],
             fast_math=bool(dot.fast_math.value.data),
         )
     )  # fmt: skip
