@@ -128,9 +128,9 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     halves = version == _SCALED_VERSION and rows == 16 and len(shape) == 2 and all(t in ("f16", "bf16") for t in types)
     if halves and not (tiles and min(tiles) > 1):
         # The result becomes an operand of another dot within a wave.
-        if feeds_dot(dot) and shape[0] >= 32 * warps[0] and shape[1] == 16 and warps[1] == 1:
+        if feeds_dot(dot) and shape[0] >= 2 * rows * warps[0] and shape[1] == 16 and warps[1] == 1:
             tiles = (2, 1)
-        elif feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 32 * warps[1] and warps[0] == 1:
+        elif feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 2 * rows * warps[1] and warps[0] == 1:
             is_transposed, tiles = False, (1, 2)
     bits = element_bits(TensorType(accumulator, [1]))
     layout = AmdMfma(version, warps, (rows, rows, found.depth), is_transposed, (), tiles, bits)
