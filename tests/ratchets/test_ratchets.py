@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7815, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (13821, 73, 0),
+    "codegen": (13860, 73, 0),
     "commands": (2130, 12, 1),
     "dialects": (15381, 77, 0),
     "emulator": (12965, 71, 0),
@@ -101,7 +101,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 153678,
+    "lines": 153717,
     "files": 839,
     "files under 40 lines": 126,
     "modules with one importer": 175,
