@@ -15,6 +15,7 @@ from minitriton.codegen.amd import casts as casts
 from minitriton.codegen.amd import lanes
 from minitriton.codegen.amd import math as math
 from minitriton.codegen.amd import mfma as mfma
+from minitriton.codegen.amd import scaled_mfma as scaled_mfma
 from minitriton.codegen.amd import scheduling as scheduling
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.amd.text import KERNEL
@@ -35,6 +36,8 @@ def _absent(what: str) -> NoReturn:
 class _Amd:
     cta_scope = "workgroup"
     reduced_lanes = lanes.WAVE
+    lanes_at_once = 1 << 30
+    """No limit: LLVM schedules again for AMD, and parts of an MFMA's accumulator make it spill (256 registers of 256x256 by 8 waves; 2026-11-28)."""
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", rocdl.WorkitemIdXOp, I32)
