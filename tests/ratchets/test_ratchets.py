@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15471, 77, 0),
     "emulator": (13087, 72, 0),
     "errors": (156, 1, 0),
-    "explorer": (8542, 50, 0),
+    "explorer": (8667, 51, 0),
     "frontend": (8339, 37, 0),
     "fuzz": (8618, 46, 1),
     "host": (1293, 16, 0),
@@ -99,16 +99,17 @@ By about 650 in `passes`, `codegen`, `emulator` and `dialects`: scaled dots on A
 values of tensors at any op, comparison with other arguments and Triton.
 By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 `explorer` by about 260: what a compile read, and compiles on disk that hold until one of those files changes.
+By about 140: which ops memory keeps in order, for the graph of a state.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 154691,
-    "files": 845,
+    "lines": 154816,
+    "files": 846,
     "files under 40 lines": 125,
-    "modules with one importer": 175,
+    "modules with one importer": 176,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
