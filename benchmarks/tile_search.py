@@ -39,6 +39,7 @@ from minitriton.runtime.tuning.measured import Measured
 from minitriton.runtime.tuning.model import DEFAULT, Profile, Weights
 from minitriton.runtime.tuning.problem import Problem, problem_of
 from minitriton.runtime.tuning.ranking import Ranking, rank
+from minitriton.runtime.tuning import resources as tuning_resources
 from minitriton.runtime.tuning.resources import Resources, resources
 from minitriton.runtime.tuning.space import configurations, misfit_of_size
 from minitriton.target import GPUTarget
@@ -433,8 +434,9 @@ class Fitted:
             row["case"], problem, profile, lambda kwargs: case.grid({**arguments, **kwargs}), np.array(taken), tiles
         )
 
-    def score(self, weights: Weights) -> tuple[float, float, float]:
-        """The share of the best that the first and the first four reach, and the correlation of ranks."""
+    def score(self, weights: Weights) -> tuple[float, float, float, float]:
+        """The share of the best that the first and the first four reach, the correlation of ranks, and how far expected and measured times
+        are apart among those that take less than twice the best: the deviation of logarithms."""
         expected = self.profile.times(self.problem.sizes, self.problem.multiprocessors, self.grid, weights).microseconds
         order = np.argsort(expected, kind="stable")
         first: list[int] = []
@@ -446,11 +448,13 @@ class Fitted:
             if len(first) == 4:
                 break
         best = self.taken.min()
+        apart = np.log(self.taken / expected)[self.taken < 2 * best]
         ranks = np.argsort(order), np.argsort(np.argsort(self.taken))
         return (
             best / self.taken[order[0]],
             best / self.taken[first].min(),
             float(np.corrcoef(*ranks)[0, 1]) if len(order) > 2 else 1.0,
+            float(apart.std()),
         )
 
 
@@ -478,10 +482,11 @@ def fit(rows: Sequence[Row], seconds: float, seed: int = 0) -> Weights:
 
 
 def _score(known: Sequence[Fitted], weights: Weights) -> float:
-    """The mean share of the best that the first and the first four reach, worst cases counting more, and the correlation a little."""
+    """The mean share of the best that the first and the first four reach, worst cases counting more; correlation and deviation a little."""
     found = [made.score(weights) for made in known]
-    shares = [0.5 * one + 0.5 * four for one, four, _ in found]
-    return statistics.fmean(s - 2 * max(0.9 - s, 0) for s in shares) + 0.1 * statistics.fmean(each[2] for each in found)
+    shares = [0.5 * one + 0.5 * four for one, four, _, _ in found]
+    smooth = 0.1 * statistics.fmean(each[2] for each in found) - 0.5 * statistics.fmean(each[3] for each in found)
+    return statistics.fmean(s - 2 * max(0.9 - s, 0) for s in shares) + smooth
 
 
 # Programs
@@ -605,6 +610,21 @@ def compare_tuning(names: Sequence[str]) -> None:
         )
 
 
+def add_recording_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--short-rows`, for files that were measured when tiles with rows of less than 128 bytes were described too (before 2026-11-28)."""
+
+    class ShortRows(argparse.Action):
+        def __call__(self, *_: Any) -> None:
+            tuning_resources.SWIZZLED_ROW = 0
+
+    parser.add_argument(
+        "--short-rows",
+        action=ShortRows,
+        nargs=0,
+        help="the file is of before 2026-11-28: tiles with short rows were described",
+    )
+
+
 def rows_of(files: Sequence[Path]) -> list[Row]:
     """The lines of all files that are there; of a case that is in several, the last."""
     lines = [json.loads(line) for file in files if file.exists() for line in file.read_text().splitlines()]
@@ -628,6 +648,7 @@ def main() -> int:
         "--tuning", action="store_true", help="seconds of tuning, next to Triton with the tutorial's list"
     )
     parser.add_argument("--fit", type=float, metavar="SECONDS")
+    add_recording_option(parser)
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     files = [*arguments.done, *([arguments.out] if arguments.out else [])]

@@ -58,6 +58,8 @@ class Resources:
     threads: int
     instruction: str = ""
     """`wgmma`, `mma.sync` or `fma`, of the first dot; empty without one."""
+    is_described: bool = False
+    """Whether operands of dots come by tensor copies, through descriptors that a launch makes."""
 
 
 def resources(
@@ -75,6 +77,7 @@ def resources(
         accumulators,
         threads,
         instruction,
+        _are_described(roles, values, num_warps, num_stages, architecture),
     )
 
 
