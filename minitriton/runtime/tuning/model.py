@@ -1,6 +1,6 @@
 """How long a launch with each configuration takes, by what it has to do and what an SM can do: a model that can be read.
 
-    time = launch + norm(memory, waves)
+    time = launch + norm(memory, all of L2, waves)
         memory     bytes that come from memory, those that a wave of CTAs shares counted once, over its bandwidth; longer with few under way
         waves      full waves of as many CTAs as SMs hold at once, and the last one with fewer; each takes
             start      the first loads, and the store at the end
@@ -34,38 +34,38 @@ SECTOR = 32
 UNKNOWN_SIZE = 4096
 """Elements of an axis whose length no argument says, and programs of a kernel without tiles to count."""
 UNKNOWN_TRIPS = 8
-AROUND = 32
-"""Registers of a thread around its accumulators, without which it spills."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """What the model multiplies by: 1 would be a data sheet's number. Only their ratios matter for a ranking."""
 
-    launch: float = 822.0
+    launch: float = 2.6e+03
     """Cycles of a launch that does nothing."""
-    start: float = 155.0
+    start: float = 140
     """Of a CTA before its first load, and after its last store."""
-    iteration: float = 46.1
+    iteration: float = 69.4
     """Of a loop's barriers and waits, a run."""
     latency: float = 1.68
-    tensor: float = 0.392
-    shared: float = 1.12
-    l2: float = 0.713
-    memory: float = 0.224
-    issue: float = 0.404
-    special: float = 1.63
-    narrow: float = 0.3
-    lines: float = 0.5
-    serial: float = 1.0
-    spill: float = 1.5
-    reduce: float = 9.55
+    tensor: float = 0.53
+    shared: float = 0.941
+    l2: float = 0.635
+    l2_all: float = 0.597
+    """Of L2 as a whole, which all SMs share: `l2` is what one of them can get."""
+    memory: float = 0.269
+    issue: float = 0.456
+    special: float = 2.03
+    narrow: float = 0.298
+    lines: float = 0.39
+    serial: float = 1.03
+    spill: float = 0.882
+    reduce: float = 10.3
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
-    order: float = 2.21
+    order: float = 2.44
     """Of the norm of what happens at the same time."""
-    in_flight: float = 1.37
+    in_flight: float = 1.4
     """By how much memory is slower where no more bytes are under way than bandwidth times latency."""
-    resident: float = 8.23
+    resident: float = 7.03
     """Of L2, what holds operands that are read again."""
 
 
@@ -77,7 +77,7 @@ CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "lines", "spil
 ALONE = ("serial", "through")
 """Of one CTA: `serial`: operands of `wgmma` that are read or written anew between a copy and a dot; `through`: loads of a loop without `cp.async`."""
 SCHEDULERS = 4
-"""Of an SM, each of which issues for a quarter of the warps."""
+"""Of an SM: each issues for a quarter of the warps."""
 SMALLEST_COPY, WIDEST_COPY = 4, 16
 """Bytes that `cp.async` copies (PTX ISA, "cp.async"); what a load of fewer moves is held in registers, with its address."""
 
@@ -105,7 +105,7 @@ class Profile:
     ctas_on_sm: Array
     capability: int
     amounts: Mapping[int | None, Mapping[str, Array]]
-    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`, registers `held`."""
+    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
     batches: Array = field(default_factory=lambda: np.ones(1))
 
     @classmethod
@@ -122,7 +122,7 @@ class Profile:
         values = {name: np.array([float({**given, **kwargs}[name]) for kwargs, *_ in rows]) for name in names}
         loops: list[int | None] = [None, *range(len(roles.loops))]
         amounts: dict[int | None, dict[str, Array]] = {
-            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, *ALONE, "bytes", "stored", "reductions", "held")}
+            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, *ALONE, "bytes", "stored", "reductions")}
             for loop in loops
         }
         warps = np.array([float(row[1]) for row in rows])
@@ -136,12 +136,9 @@ class Profile:
         threads = warps * architecture.warp_size
         for work in roles.work:
             _add_work(amounts[work.loop], work, values, threads, speeds)
-        accumulators = np.array([float(row[3].accumulators) for row in rows])
-        for loop in amounts.values():
-            held = accumulators + AROUND + loop["held"]
-            loop["spill"] += (
-                np.maximum(held - architecture.registers_per_thread, 0) * threads * 8 / speeds.l2_bytes_per_sm
-            )
+        if roles.dots:
+            missing = np.array([float(row[3].registers) for row in rows]) - architecture.registers_per_thread
+            amounts[roles.dots[-1].loop]["spill"] += np.maximum(missing, 0) * threads * 8 / speeds.l2_bytes_per_sm
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
@@ -181,8 +178,14 @@ class Profile:
         memory = weights.memory * from_memory / speeds.memory_bytes * idle
         scale = 1 / speeds.megahertz
         parts = {cause: total * ctas / multiprocessors * scale for cause, total in totals.items()}
-        parts |= {"memory": memory * scale, "latency": alone * np.ceil(ctas / slots) * scale}
-        return Times((weights.launch + _norm([memory, waves], weights.order)) * scale, ctas, ctas / slots, parts)
+        from_l2 = weights.l2_all * moved * ctas / (speeds.l2_bytes_per_sm * multiprocessors)
+        parts |= {
+            "memory": memory * scale,
+            "all of L2": from_l2 * scale,
+            "latency": alone * np.ceil(ctas / slots) * scale,
+        }
+        taken = weights.launch + _norm([memory, from_l2, waves], weights.order)
+        return Times(taken * scale, ctas, ctas / slots, parts)
 
     def _tiles(self, sizes: Mapping[str, int]) -> Array:
         """How many tiles programs split the axes into."""
@@ -349,7 +352,6 @@ def _add_work(
         if work.kind == "load" and work.loop is not None and not work.by_descriptor and work.width * size < WIDEST_COPY:
             through = work.width * size < SMALLEST_COPY
             amounts["narrow"][:] += count / work.width / speeds.lanes * (3 if through else 1)
-            amounts["held"][:] += 2 * count / threads * through
             amounts["through"][:] += count * through
     elif work.kind == "special":
         amounts["special"][:] += count / speeds.special
@@ -362,7 +364,7 @@ def _add_work(
 def _dot_cycles(
     dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture, speeds: Speeds
 ) -> tuple[float, float, float]:
-    """Cycles of an SM's tensor cores, of its shared memory, and of operands on their way through registers, for one run of a dot."""
+    """Cycles of an SM's tensor cores, of its shared memory, and of operands that go through registers, for one run of a dot."""
     m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
     instruction = instruction_of(dot, values, num_warps, architecture)
     is_widened = dot.element.startswith("f8") and instruction == "mma.sync" and not architecture.has_fp8_mma
