@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.codegen.amd import atomics as atomics  # these fill the tables
+from minitriton.codegen.amd import async_copy as async_copy  # these fill the tables
+from minitriton.codegen.amd import atomics as atomics
 from minitriton.codegen.amd import buffers as buffers
 from minitriton.codegen.amd import casts as casts
 from minitriton.codegen.amd import lanes
@@ -34,6 +35,8 @@ def _absent(what: str) -> NoReturn:
 class _Amd:
     cta_scope = "workgroup"
     reduced_lanes = lanes.WAVE
+    lanes_at_once = 1 << 30
+    """No limit: LLVM schedules again for AMD, and parts of an MFMA's accumulator make it spill (256 registers of 256x256 by 8 waves; 2026-11-28)."""
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", rocdl.WorkitemIdXOp, I32)
