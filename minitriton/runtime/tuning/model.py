@@ -40,7 +40,7 @@ UNKNOWN_TRIPS = 8
 class Weights:
     """What the model multiplies by: 1 would be a data sheet's number. Only their ratios matter for a ranking."""
 
-    launch: float = 2.6e+03
+    launch: float = 2600.0
     """Cycles of a launch that does nothing."""
     start: float = 140
     """Of a CTA before its first load, and after its last store."""
