@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25445, 124, 4),
     "pipeline": (2423, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9193, 51, 0),
+    "runtime": (9197, 51, 0),
     "target": (1244, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -106,7 +106,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 154761,
+    "lines": 154765,
     "files": 845,
     "files under 40 lines": 125,
     "modules with one importer": 175,

@@ -183,8 +183,12 @@ def _barriers(roles: TileRoles, rings: Mapping[Operand, int], values: Mapping[st
     """Bytes of the barriers of described tiles: an array for each dot, a barrier for each buffer of a ring; the longest array first."""
     arrays: list[int] = []
     for dot in roles.dots:
-        read = [operand for operand in (dot.a, dot.b) if operand in rings and operand.loop is not None]
-        arrays.append(BARRIER_BYTES * max((rings[operand] // bytes_of(operand, values) for operand in read), default=0))
+        read = (
+            rings[o] // bytes_of(o, values)
+            for o in (dot.a, dot.b)
+            if o is not None and o.loop is not None and o in rings
+        )
+        arrays.append(BARRIER_BYTES * max(read, default=0))
     *first, last = sorted(arrays, reverse=True)
     return sum(-(-size // SMALLEST_SCRATCH) * SMALLEST_SCRATCH for size in first) + last
 
