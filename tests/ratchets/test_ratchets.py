@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (26, 1, 0),
-    "analysis": (7824, 40, 2),
+    "analysis": (7833, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
     "codegen": (14014, 74, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25622, 125, 4),
     "pipeline": (2424, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9132, 51, 0),
+    "runtime": (9197, 51, 0),
     "target": (1245, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -100,13 +100,14 @@ By about 500 in `passes`, `dialects` and others: scheduling hints, LDS usage, sl
 values of tensors at any op, comparison with other arguments and Triton.
 By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 `explorer` by about 260: what a compile read, and compiles on disk that hold until one of those files changes.
+`runtime` and `analysis` by about 70 on 2026-11-28: what scattered and narrow loads, operands in registers and spills cost in the search for tiles.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155137,
+    "lines": 155211,
     "files": 847,
     "files under 40 lines": 125,
     "modules with one importer": 175,
