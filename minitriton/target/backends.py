@@ -118,6 +118,8 @@ BACKENDS: dict[str, BackEnd] = {
             "tritonamdgpu-optimize-epilogue": "minitriton.passes.amd.optimize_epilogue",
             "tritonamdgpu-pipeline": "minitriton.passes.amd.pipeline",
             "tritonamdgpu-schedule-loops": "minitriton.passes.amd.schedule_loops",
+            "triton-amdgpu-insert-instruction-sched-hints": "minitriton.passes.amd.sched_hints",
+            "triton-amdgpu-lower-insert-instruction-sched-hints": "minitriton.passes.amd.sched_hints",
             "tritonamdgpu-update-async-wait-count": "minitriton.passes.amd.update_async_wait_count",
             "tritonamdgpu-reorder-instructions": "minitriton.passes.amd.reorder_instructions",
         },

@@ -20,7 +20,7 @@ lowers(InThreadTransposeOp)(convert_layout)
 needs_scratch(InThreadTransposeOp)(conversion_scratch)
 
 
-@lowers(rocdl.SBarrierOp, rocdl.SchedBarrierOp, rocdl.SchedGroupBarrierOp, rocdl.SetPrioOp)
+@lowers(rocdl.SBarrierOp, rocdl.SchedBarrierOp, rocdl.SchedGroupBarrierOp, rocdl.SetPrioOp, rocdl.IglpOptOp)
 def hint(f: FunctionLowering, op: rocdl.IntrinsicOp) -> None:
     """The same op: it has no operands."""
     f.b.operation(type(op), (), (), dict(op.properties))
