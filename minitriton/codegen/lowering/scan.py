@@ -15,7 +15,7 @@ A reverse scan is the same with every index mirrored. Counterpart of Triton's Sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
@@ -243,10 +243,10 @@ class _Scan:
         """What comes before the thread, where there is something, and the total up to the thread."""
         f, b = self.f, self.f.b
         totals = self._totals(0)
-        ahead, everything = totals[0], totals[0]
+        ahead = everything = next(totals)
         for number in range(1, self.plan.warps - 1):
             inside = b.icmp("ugt", self.warp, b.i32(number))
-            everything = combine(f, self.op, everything, totals[number])
+            everything = combine(f, self.op, everything, next(totals))
             ahead = self.chosen(inside, everything, ahead)
         later = b.icmp("ne", self.warp, b.i32(0))
         up_to_here = self.chosen(later, combine(f, self.op, ahead, total), total)
@@ -267,53 +267,67 @@ class _Scan:
             store_shared(f, plan_access(self._where(width), width), stored, f.scratch(self.op), at, last)
         f.barrier()
 
-    def _totals(self, chunk: int) -> list[Values]:
-        """A chunk's totals of all warps along the axis, in the order of the scan."""
+    def _totals(self, chunk: int) -> Iterator[Values]:
+        """A chunk's totals of the warps along the axis, in the order of the scan. They are loaded as they are asked for, those of several warps in one
+        access: all at once would be more than a thread has registers for."""
         f, plan = self.f, self.plan
-        columns: list[list[SSAValue]] = []
-        for operand, at in zip(self.op.operands, _scratch_offsets(self.op, plan, self.facts), strict=False):
-            element = scalar_type(operand.type)
-            kept = memory_type(element)
-            width = bit_width(kept)
-            first = at + chunk * (_slots(plan, self.facts) // plan.chunks * plan.warps) * width // 8
-            loaded = load_shared(
-                f, plan_access(self._where(width, of_chunk=True), width), kept, f.scratch(self.op), first
-            )
-            loaded = f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded
-            column = [f.b.permute(loaded, range(w * plan.keys, (w + 1) * plan.keys)) for w in range(plan.warps)]
-            columns.append(column[::-1] if self.reverse else column)
-        return [list(row) for row in zip(*columns, strict=True)]
+        offsets = _scratch_offsets(self.op, plan, self.facts)
+        size = _slots(plan, self.facts) // plan.chunks * plan.warps
+        most = max(bit_width(memory_type(scalar_type(operand.type))) for operand in self.op.operands)
+        together = max(1, min(plan.warps, WIDEST_ACCESS_BITS // most // plan.keys))
+        for first in range(0, plan.warps, together)[:: -1 if self.reverse else 1]:
+            columns: list[SSAValue] = []
+            for operand, at in zip(self.op.operands, offsets, strict=False):
+                element = scalar_type(operand.type)
+                kept = memory_type(element)
+                width = bit_width(kept)
+                where, stride = self._loaded(width, together)
+                access = plan_access(where, width)
+                loaded = load_shared(
+                    f, access, kept, f.scratch(self.op), at + (chunk * size + first * stride) * width // 8
+                )
+                columns.append(f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded)
+            for warp in range(together)[:: -1 if self.reverse else 1]:
+                rows = range(warp * plan.keys, (warp + 1) * plan.keys)
+                yield [f.b.permute(column, rows) for column in columns]
 
-    def _where(self, width: int, *, of_chunk: bool = False) -> LinearLayout:
+    def _loaded(self, width: int, together: int) -> tuple[LinearLayout, int]:
+        """Where a thread loads the totals of the first `together` warps from, a register for a row and warp, and how many totals on the next warp's are."""
+        stored = self._where(width).bases
+        rows = self.plan.keys.bit_length() - 1
+        along = [stored["warp"][bit] for bit in self.plan.warp_bits]
+        bases = {
+            "register": [*stored["register"][:rows], *along[: together.bit_length() - 1]],
+            "lane": stored["lane"],
+            "warp": [(0,) if bit in self.plan.warp_bits else basis for bit, basis in enumerate(stored["warp"])],
+        }
+        return LinearLayout(bases, {"offset": self._where(width).get_out_dim_size("offset")}), along[0][0]
+
+    def _where(self, width: int) -> LinearLayout:
         """Where totals of `width` bits are, lowest first: as many of a thread's rows as one access takes, those of other lanes, so that accesses
-        have no bank conflicts, those of the warps along the axis, further rows, other warps, further chunks. From registers, lanes and
-        warps that have totals (a register is a row and chunk), or that load those of one chunk (a row and warp)."""
+        have no bank conflicts, those of the warps along the axis, further rows, other warps, further chunks. A register is a row and chunk."""
         plan, warps = self.plan, len(self.facts.layout.bases["warp"])
         keys, chunks = plan.keys.bit_length() - 1, plan.chunks.bit_length() - 1
         together = min(keys, (WIDEST_ACCESS_BITS // width).bit_length() - 1)
-        lanes_ = [bit for bit in range(self.f.module.lane_bits) if bit not in plan.lane_bits]
-        others = [bit for bit in range(warps) if bit not in plan.warp_bits]
         order = (
             *(("row", bit) for bit in range(together)),
-            *(("lane", bit) for bit in lanes_),
+            *(("lane", bit) for bit in range(self.f.module.lane_bits) if bit not in plan.lane_bits),
             *(("warp", bit) for bit in plan.warp_bits),
             *(("row", bit) for bit in range(together, keys)),
-            *(("warp", bit) for bit in others),
+            *(("warp", bit) for bit in range(warps) if bit not in plan.warp_bits),
             *(("chunk", bit) for bit in range(chunks)),
         )
         basis = {what: (1 << position,) for position, what in enumerate(order)}
-        rows = [basis["row", bit] for bit in range(keys)]
-        loaded = [basis["warp", bit] for bit in plan.warp_bits]
         bases = {
-            "register": rows + (loaded if of_chunk else [basis["chunk", bit] for bit in range(chunks)]),
+            "register": [*(basis["row", bit] for bit in range(keys)), *(basis["chunk", bit] for bit in range(chunks))],
             "lane": [basis.get(("lane", bit), (0,)) for bit in range(self.f.module.lane_bits)],
-            "warp": [(0,) if of_chunk and bit in plan.warp_bits else basis["warp", bit] for bit in range(warps)],
+            "warp": [basis["warp", bit] for bit in range(warps)],
         }
         return LinearLayout(bases, {"offset": 1 << len(order)})
 
     def _across_chunks(
         self,
-        totals: Callable[[int], list[Values]],
+        totals: Callable[[int], Iterable[Values]],
         total: Values,
         before: Values | None,
         valid: SSAValue | None,
