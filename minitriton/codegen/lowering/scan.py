@@ -15,7 +15,7 @@ A reverse scan is the same with every index mirrored. Counterpart of Triton's Sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
@@ -136,13 +136,16 @@ def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     vectors = [f.vector(operand) for operand in op.operands]
     sums = _within_thread(f, op, plan, vectors)
     state = _Scan(f, op, plan, facts, is_true(op.reverse))
-    prefix, everywhere, last = state.prefix(sums[-1])
-    if prefix is not None:
-        sums = [*(state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums[:-1]), last]
+    parts: list[list[Values]] = []
+    for chunk, (before, somewhere, last) in enumerate(state.prefixes(sums[-1])):
+        rows = [state.part(row, chunk) for row in sums]
+        if before is not None:
+            rows = [*(state.chosen(somewhere, combine(f, op, before, row), row) for row in rows[:-1]), last]
+        parts.append(rows)
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
     positions = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
-        columns = [row[number] for row in sums]
+        columns = [rows[j][number] for j in range(len(plan.rows)) for rows in parts]
         if f.b.scalars_of(vectors[number]) is not None:
             f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in positions])
             continue
@@ -200,28 +203,26 @@ class _Scan:
         kind = "down" if self.reverse else "up"
         return [shuffle(self.f, value, distance, kind) for value in values]
 
-    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None, Values]:
-        """What comes before the thread's elements, where there is something (None for everywhere), and the thread's last results."""
-        f, b, plan = self.f, self.f.b, self.plan
+    def prefixes(self, total: Values) -> Iterator[tuple[Values | None, SSAValue | None, Values]]:
+        """For each chunk what comes before the thread's elements, where there is something (None for everywhere), and the thread's last results."""
+        b, plan = self.f.b, self.plan
         before: Values | None = None
         valid: SSAValue | None = None
         if plan.lane_bits:
             for position in range(len(plan.lane_bits)):
                 step = 1 << position
                 has = b.icmp("uge", self.lane, b.i32(step))
-                total = self.chosen(has, combine(f, self.op, self._before(total, step), total), total)
+                total = self.chosen(has, combine(self.f, self.op, self._before(total, step), total), total)
             before = self._before(total, 1)
             valid = b.icmp("ne", self.lane, b.i32(0))
-        if plan.chunks > 1:
-            if plan.warp_bits:
-                self._exchange(total)
-                return self._across_chunks(self._totals, total, before, valid)
-            whole = self._last_lane(total)
-            return self._across_chunks(lambda chunk: [self._part(whole, chunk)], total, before, valid)
         if plan.warp_bits:
             self._exchange(total)
-            return self._across_warps(total, before, valid)
-        return before, valid, total
+        if plan.chunks > 1:
+            yield from self._across_chunks(total, before, valid)
+        elif plan.warp_bits:
+            yield self._across_warps(total, before, valid)
+        else:
+            yield before, valid, total
 
     def _last_lane(self, total: Values) -> Values:
         """The total of the last lane along the axis, in all lanes."""
@@ -326,52 +327,40 @@ class _Scan:
         return LinearLayout(bases, {"offset": 1 << len(order)})
 
     def _across_chunks(
-        self,
-        totals: Callable[[int], Iterable[Values]],
-        total: Values,
-        before: Values | None,
-        valid: SSAValue | None,
-    ) -> tuple[Values, SSAValue, Values]:
+        self, total: Values, before: Values | None, valid: SSAValue | None
+    ) -> Iterator[tuple[Values, SSAValue | None, Values]]:
         """The same for several chunks: a chunk's warps follow those of the chunk before, in one sequence of sums."""
         f, b, plan = self.f, self.f.b, self.plan
+        whole = None if plan.warp_bits else self._last_lane(total)
         carry: Values | None = None
-        prefixes: list[Values] = []
-        lasts: list[Values] = []
-        first_valid = valid
         for chunk in range(plan.chunks):
             ahead = carry
-            for number, mine in enumerate(totals(chunk)):
+            for number, mine in enumerate([self.part(whole, chunk)] if whole is not None else self._totals(chunk)):
                 if number and carry is not None:
                     inside = b.icmp("uge", self.warp, b.i32(number))
                     ahead = carry if ahead is None else self.chosen(inside, carry, ahead)
                 carry = mine if carry is None else combine(f, self.op, carry, mine)
-            here = self._part(total, chunk)
-            earlier = None if before is None else self._part(before, chunk)
+            here = self.part(total, chunk)
+            earlier = None if before is None else self.part(before, chunk)
             if ahead is None:
-                prefixes.append(here if earlier is None else earlier)
-                lasts.append(here)
+                yield (here if earlier is None else earlier), (b.constant(I1, 0) if valid is None else valid), here
                 continue
             last = combine(f, self.op, ahead, here)
             prefix = ahead
             if earlier is not None and valid is not None:
                 prefix = self.chosen(valid, combine(f, self.op, ahead, earlier), ahead)
-            if not chunk:
-                later = b.icmp("ne", self.warp, b.i32(0))
-                last = self.chosen(later, last, here)
-                prefix = prefix if earlier is None else self.chosen(later, prefix, earlier)
-                first_valid = later if valid is None else b.or_(later, valid)
-            prefixes.append(prefix)
-            lasts.append(last)
-        first = b.splat(first_valid if first_valid is not None else b.constant(I1, 0), plan.keys)
-        rest = b.splat(b.constant(I1, 1), plan.keys)
-        everywhere = b.concat([first, *[rest] * (plan.chunks - 1)])
-        return self._joined(prefixes), everywhere, self._joined(lasts)
+            if chunk:
+                yield prefix, None, last
+                continue
+            later = b.icmp("ne", self.warp, b.i32(0))
+            somewhere = later if valid is None else b.or_(later, valid)
+            yield (
+                prefix if earlier is None else self.chosen(later, prefix, earlier),
+                somewhere,
+                self.chosen(later, last, here),
+            )
 
-    def _part(self, values: Values, chunk: int) -> Values:
+    def part(self, values: Values, chunk: int) -> Values:
         """The rows of one chunk."""
         keys = self.plan.keys
         return [self.f.b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
-
-    def _joined(self, parts: list[Values]) -> Values:
-        """Chunks next to each other."""
-        return [self.f.b.concat([part[number] for part in parts]) for number in range(len(parts[0]))]
