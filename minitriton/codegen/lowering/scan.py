@@ -147,7 +147,8 @@ def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     for number, result in enumerate(op.results):
         columns = [rows[j][number] for j in range(len(plan.rows)) for rows in parts]
         if f.b.scalars_of(vectors[number]) is not None:
-            f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in positions])
+            lanes_of = [lane for column in columns for lane in f.b.unpack(column)]
+            f.values[result] = f.b.pack([lanes_of[j * plan.width + at] for j, at in positions])
             continue
         f.values[result] = f.b.permute(f.b.concat(columns), [j * plan.width + at for j, at in positions])
 
