@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from minitriton.emulator.amdgcn import access, matrix, scalar, vector_rules
+from minitriton.emulator.amdgcn import access, matrix, scalar, scaled_matrix, vector_rules
 from minitriton.emulator.amdgcn.program import Instruction, Kernel, Module, Symbol, code_address, registers_of
 from minitriton.emulator.amdgcn.values import Fetch, Step, register_of
 from minitriton.emulator.amdgcn.waves import Waves
@@ -49,6 +49,7 @@ def step_of(i: Instruction, target: str) -> Step:
         found = (
             scalar.rule_of(i)
             or access.rule_of(i)
+            or scaled_matrix.rule_of(i)
             or matrix.rule_of(i, target)
             or vector_rules.rule_of(i, target)
             or _program_counter(i)
