@@ -4,8 +4,8 @@
     python benchmarks/drawn_passes.py attention:4 scan_rows:9 [--seed S]
 
 For each launch a line for the kernel as it is, one for each optional pass without which its PTX is another, `minitriton` for all of them,
-`describe_tiles` where a launch makes tensor maps of its pointers, and Triton: registers, bytes of spills, PTX instructions, CTAs that
-an SM of Hopper holds. On a GPU also microseconds, in turns, and the speed next to the kernel as it is: more than 1 accuses the pass.
+`describe_tiles` where a launch makes tensor maps of its pointers, and Triton: registers, bytes of spills, instructions of the GPU,
+CTAs that an SM of Hopper holds. On a GPU also microseconds, in turns, and the speed next to the kernel as it is: more than 1 accuses the pass.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from machine_code import disassembled
 from registers import facts, source_parts
 from requirements_here import has_gpu
 from speed_draws import drawn
@@ -35,7 +36,6 @@ from minitriton_kernels.cases import load_kernels
 
 WHOLE, TRITON = "as it is", "Triton"
 ROUNDS = 4
-_INSTRUCTION = re.compile(r"^\s+(?:@!?%p\d+ )?[a-z][\w.:]*[\s;]", re.MULTILINE)
 
 
 def parts_of(launch: Launch, compiler: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -103,7 +103,7 @@ def facts_of(launch: Launch, compiled: Any) -> dict[str, int]:
     threads = re.search(r"\.reqntid ([\d, ]+)", ptx)
     count = math.prod(int(n) for n in threads[1].split(",")) if threads else 32 * launch.num_warps
     found = facts(cubin, compiled.metadata.name, count, compiled.metadata.shared)
-    return {**found, "instructions": len(_INSTRUCTION.findall(ptx))}
+    return {**found, "instructions": sum(map(len, disassembled(cubin).values()))}
 
 
 def times_of(launch: Launch, options: Mapping[str, Mapping[str, Any] | None]) -> dict[str, float]:
