@@ -376,6 +376,27 @@ def test_atomics_have_llvm_s_scopes_and_one_fence_for_many() -> None:
     assert "global_atomic_cmpswap" in text.asm["amdgcn"]
 
 
+@triton.jit
+def add_neighbours(x, totals, before, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(before + i, tl.atomic_add(totals + i, tl.load(x + i), mask=i < n))
+
+
+@pytest.mark.parametrize(("divisor", "together"), [(16, 1), (1, 0)])
+def test_two_neighbours_of_16_bits_are_added_by_one_instruction(divisor: int, together: int) -> None:
+    n = 192 if divisor == 16 else 191
+    attrs = {(position,): [["tt.divisibility", divisor]] for position in range(4)}
+    signature = {"x": "*fp16", "totals": "*fp16", "before": "*fp16", "n": "i32", "BLOCK": "constexpr"}
+    kernel = triton.compile(ASTSource(add_neighbours, signature, {"BLOCK": 256}, attrs), GFX942, {"num_warps": 1})
+    assert bool(kernel.asm["amdgcn"].count("buffer_atomic_pk_add_f16")) == together
+    x, totals = (np.random.default_rng(seed).integers(-20, 20, 256).astype(np.float16) for seed in (0, 1))
+    added, before = totals.copy(), np.zeros(256, np.float16)
+    report = amdgcn.run(kernel.asm["amdgcn"], None, (1,), [x, added, before, n], shared_bytes=kernel.metadata.shared)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(added, np.where(np.arange(256) < n, totals + x, totals))
+    np.testing.assert_array_equal(before[:n], totals[:n])
+
+
 def test_what_is_not_there_yet_is_an_error() -> None:
     @triton.jit
     def assembled(x):

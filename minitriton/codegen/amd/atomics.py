@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute, SSAValue
 
+from minitriton.analysis.access_width import buffer_width
 from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers, needs_scratch
 from minitriton.codegen.amd.buffers import Buffer
@@ -19,7 +20,7 @@ from minitriton.codegen.amd.memory import where
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.old_values import ATOMICS, Accesses, atomic_scratch, finish, predicates_of
-from minitriton.codegen.types import I1, I64, INTEGERS, bit_width, lane_type, struct_type
+from minitriton.codegen.types import F16, I1, I64, INTEGERS, bit_width, lane_type, struct_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import rocdl, tt
 from minitriton.dialects.amdg import BufferAtomicCASOp, BufferAtomicRMWOp
@@ -56,10 +57,12 @@ def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
 
 @lowers(BufferAtomicRMWOp)
 def buffer_atomic_rmw(f: FunctionLowering, op: BufferAtomicRMWOp) -> None:
-    """One instruction for each element. Floats of 16 bits by their addresses: the instruction would take two."""
+    """One instruction for each element, or for two neighbours of 16 bits that are added; other floats of 16 bits by their addresses."""
     kind = word(op.atomic_rmw_op)
-    if bit_width(f.element_type(op.results[0])) >= _LEAST_BITS:
-        _each_of_buffer(f, op, op.mask, (op.value,), _BUFFER_OPERATIONS.get(kind, kind))
+    element = f.element_type(op.results[0])
+    width = 1 if bit_width(element) >= _LEAST_BITS else _added_together(f, op, kind, element)
+    if width:
+        _each_of_buffer(f, op, op.mask, (op.value,), _BUFFER_OPERATIONS.get(kind, kind), width)
         return
     operation = string_attr(_OPERATIONS.get(kind, kind))
 
@@ -77,6 +80,17 @@ def buffer_atomic_cas(f: FunctionLowering, op: BufferAtomicCASOp) -> None:
 
 
 _LEAST_BITS = 32
+_ADDS_BFLOATS = 4
+"""The first version of matrix cores whose GPUs have `buffer_atomic_pk_add_bf16` (CDNA4 ISA); those of all versions have `_f16`."""
+
+
+def _added_together(f: FunctionLowering, op: BufferAtomicRMWOp, kind: str, element: Attribute) -> int:
+    """2 if neighbours are added by one instruction, else 0."""
+    version = f.module.target.mfma_version
+    has_instruction = kind == "fadd" and version >= (1 if element is F16 else _ADDS_BFLOATS)
+    return 2 if has_instruction and buffer_width(f.module.axis, op.ptr, op.offsets, op.mask) > 1 else 0
+
+
 _BUFFER_OPERATIONS = {"exch": "swap", "max": "smax", "min": "smin", "fmax": "fmax", "fmin": "fmin"}
 
 
@@ -86,17 +100,20 @@ def _each_of_buffer(
     mask: SSAValue | None,
     operands: Sequence[SSAValue],
     operation: str,
+    width: int = 1,
 ) -> None:
     """Instructions that take part in no order by themselves, between fences of the scope."""
     b = f.b
-    accesses = Accesses(f, op.offsets, 1)
+    accesses = Accesses(f, op.offsets, width)
     buffer = Buffer(f, op, predicates_of(f, op.offsets, mask, accesses), accesses)
     sem, scope = word(op.sem), _SCOPES[word(op.scope)]
     if sem in ("release", "acq_rel"):
         b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
     old: list[SSAValue] = []
     for start, offset in zip(accesses.starts, buffer.offsets, strict=True):
-        elements = [registers.element(b, f.values[value], start) for value in operands]
+        elements = [
+            b.pack([registers.element(b, f.values[value], start + i) for i in range(width)]) for value in operands
+        ]
         values = (*elements, buffer.resource, offset)
         properties = {"operation": string_attr(operation)}
         old.append(b.value(rocdl.RawPtrBufferAtomicOp, values, elements[0].type, properties))
