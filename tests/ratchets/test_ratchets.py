@@ -29,7 +29,7 @@ PACKAGES = {
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
     "codegen": (13993, 74, 0),
-    "commands": (2143, 12, 1),
+    "commands": (2201, 12, 1),
     "dialects": (15471, 77, 0),
     "emulator": (13087, 72, 0),
     "errors": (156, 1, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25445, 124, 4),
     "pipeline": (2423, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9197, 51, 0),
+    "runtime": (9231, 51, 0),
     "target": (1244, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -100,13 +100,14 @@ values of tensors at any op, comparison with other arguments and Triton.
 By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 `explorer` by about 260: what a compile read, and compiles on disk that hold until one of those files changes.
 `runtime` and `analysis` by about 70 on 2026-11-28: what scattered and narrow loads, operands in registers and spills cost in the search for tiles.
+`commands` and `runtime` by about 70: that search explained as a page, and a space in which nothing fits.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 154765,
+    "lines": 154857,
     "files": 845,
     "files under 40 lines": 125,
     "modules with one importer": 175,
