@@ -29,7 +29,7 @@ PACKAGES = {
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
     "codegen": (14018, 74, 0),
-    "commands": (2143, 12, 1),
+    "commands": (2201, 12, 1),
     "dialects": (15682, 78, 0),
     "emulator": (13087, 72, 0),
     "errors": (156, 1, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25622, 125, 4),
     "pipeline": (2424, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9197, 51, 0),
+    "runtime": (9231, 51, 0),
     "target": (1245, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -103,13 +103,14 @@ By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 `explorer` by about 260: what a compile read, and compiles on disk that hold until one of those files changes.
 `runtime` and `analysis` by about 70 on 2026-11-28: what scattered and narrow loads, operands in registers and spills cost in the search for tiles.
 By about 140: which ops memory keeps in order, for the graph of a state.
+`commands` and `runtime` by about 70: that search explained as a page, and a space in which nothing fits.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155343,
+    "lines": 155435,
     "files": 848,
     "files under 40 lines": 125,
     "modules with one importer": 176,
