@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from minitriton import knobs
 from minitriton.runtime import driver
@@ -19,6 +20,10 @@ from minitriton.runtime._allocation import NullAllocator, set_allocator
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent / "plugins"))
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

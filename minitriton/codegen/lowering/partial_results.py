@@ -33,6 +33,16 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
 
+def scratch_offsets(op: Operation, count: int) -> list[int]:
+    """Where `count` numbers of each operand's type begin in shared memory, at multiples of 16 bytes, and the end."""
+    starts: list[int] = []
+    end = 0
+    for operand in op.operands:
+        starts.append((end + 15) // 16 * 16)
+        end = starts[-1] + count * bit_width(memory_type(scalar_type(operand.type))) // 8
+    return [*starts, end]
+
+
 def combine(
     f: FunctionLowering,
     op: Operation,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
@@ -23,7 +24,7 @@ from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.convert_layout import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.partial_results import by_lanes, combine, sharing, single_combiner
+from minitriton.codegen.lowering.partial_results import by_lanes, combine, scratch_offsets, sharing, single_combiner
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
@@ -106,7 +107,7 @@ def reduce_scratch(op: tt.ReduceOp) -> int:
     plan = plan_reduction(facts, integer(op.axis))
     if not plan.across_warps:
         return 0
-    return _scratch_offsets(op, plan, _shape_of_cta(facts, shape))[-1]
+    return scratch_offsets(op, _partials(plan, _shape_of_cta(facts, shape)))[-1]
 
 
 def _shape_of_cta(facts: LayoutFacts, shape: Sequence[int]) -> tuple[int, ...]:
@@ -120,16 +121,9 @@ def _shape_of_cta(facts: LayoutFacts, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(1 << bits.bit_length() for bits in reached)
 
 
-def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
-    """Where the partial results of each operand begin, and the end."""
-    count = plan.warps
-    for dim, size in enumerate(shape):
-        count *= 1 if dim == plan.axis else size
-    offsets = [0]
-    for operand in op.operands:
-        size = count * bit_width(memory_type(scalar_type(operand.type))) // 8
-        offsets.append((offsets[-1] + size + 15) // 16 * 16)
-    return offsets
+def _partials(plan: ReductionPlan, shape: Sequence[int]) -> int:
+    """How many partial results of one operand a CTA has."""
+    return plan.warps * prod(size for dim, size in enumerate(shape) if dim != plan.axis)
 
 
 @lowers(tt.ReduceOp)
@@ -268,7 +262,7 @@ def _across_warps(
     results = 1
     for dim in order:
         results *= shape[dim]
-    offsets = _scratch_offsets(op, plan, shape)
+    offsets = scratch_offsets(op, _partials(plan, shape))
     base = f.scratch(op)
     is_writer = f.zero_in(plan.redundant_bits)
     for value, at in zip(partial, offsets, strict=False):

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.partial_results import combine
+from minitriton.codegen.lowering.partial_results import combine, scratch_offsets
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle
@@ -111,7 +111,7 @@ def _plan_of(op: tt.ScanOp) -> tuple[ScanPlan, LayoutFacts]:
 @needs_scratch(tt.ScanOp)
 def scan_scratch(op: tt.ScanOp) -> int:
     plan, facts = _plan_of(op)
-    return _scratch_offsets(op, plan, facts)[-1] if plan.warp_bits else 0
+    return scratch_offsets(op, _slots(plan, facts) * plan.warps)[-1] if plan.warp_bits else 0
 
 
 def _slots(plan: ScanPlan, facts: LayoutFacts) -> int:
@@ -119,14 +119,6 @@ def _slots(plan: ScanPlan, facts: LayoutFacts) -> int:
     other_lanes = sum(1 for i in range(len(facts.layout.bases["lane"])) if i not in plan.lane_bits)
     other_warps = sum(1 for i in range(len(facts.layout.bases["warp"])) if i not in plan.warp_bits)
     return plan.width << other_lanes << other_warps
-
-
-def _scratch_offsets(op: Operation, plan: ScanPlan, facts: LayoutFacts) -> list[int]:
-    offsets = [0]
-    for operand in op.operands:
-        size = _slots(plan, facts) * plan.warps * bit_width(memory_type(scalar_type(operand.type))) // 8
-        offsets.append((offsets[-1] + size + 15) // 16 * 16)
-    return offsets
 
 
 @lowers(tt.ScanOp)
@@ -263,7 +255,7 @@ class _Scan:
         """The totals of all warps along the axis go to shared memory."""
         f, plan = self.f, self.plan
         last = f.b.icmp("eq", self.lane, f.b.i32((1 << len(plan.lane_bits)) - 1)) if plan.lane_bits else None
-        for value, at in zip(total, _scratch_offsets(self.op, plan, self.facts), strict=False):
+        for value, at in zip(total, scratch_offsets(self.op, _slots(plan, self.facts) * plan.warps), strict=False):
             stored = to_memory(f, value)
             width = bit_width(lane_type(stored.type))
             store_shared(f, plan_access(self._where(width), width), stored, f.scratch(self.op), at, last)
@@ -273,8 +265,8 @@ class _Scan:
         """A chunk's totals of the warps along the axis, in the order of the scan. They are loaded as they are asked for, those of several warps in one
         access: all at once would be more than a thread has registers for."""
         f, plan = self.f, self.plan
-        offsets = _scratch_offsets(self.op, plan, self.facts)
-        size = _slots(plan, self.facts) // plan.chunks * plan.warps
+        count = _slots(plan, self.facts) * plan.warps
+        offsets, size = scratch_offsets(self.op, count), count // plan.chunks
         most = max(bit_width(memory_type(scalar_type(operand.type))) for operand in self.op.operands)
         together = max(1, min(plan.warps, WIDEST_ACCESS_BITS // most // plan.keys))
         for first in range(0, plan.warps, together)[:: -1 if self.reverse else 1]:
