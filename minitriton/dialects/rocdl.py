@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i16, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i1, i16, i32
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
@@ -250,6 +250,31 @@ class MfmaOp(IntrinsicOp):
 
     IMMEDIATES: ClassVar = ("i32 0", "i32 0", "i32 0")
     """No broadcast of blocks: cbsz, abid, blgp."""
+
+
+class WmmaOp(IntrinsicOp):
+    """`c + a b` by the matrix cores of RDNA; `instruction` is what stands after `v_wmma_`, spelled as LLVM does: `f32.16x16x16.f16`.
+
+    Operands are a, b and c; of integers each of a and b follows whether it has a sign, and at the end stands whether the result is clamped.
+    """
+
+    name = "rocdl.wmma"
+
+    args = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    instruction = prop_def(StringAttr)
+    traits = traits_def(Pure())
+
+    def intrinsic(self) -> str:
+        first = next(value.type for value in self.args if value.type != i1)
+        return f"llvm.amdgcn.wmma.{self.instruction.data}.{_mangled(self.res.type)}.{_mangled(first)}"
+
+
+def _mangled(type_: Attribute) -> str:
+    """As LLVM writes a type in the name of an intrinsic: `v8f32`."""
+    if instance_of(type_, VectorType):
+        return f"v{type_.get_shape()[0]}{type_.element_type}"
+    return str(type_)
 
 
 # Buffers --------------------------------------------------------------------------------------------------------------
