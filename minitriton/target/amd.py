@@ -44,7 +44,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "gfx1101": replace(_RDNA, sm="gfx1101"),
     "gfx1200": _RDNA4,
     "gfx1201": replace(_RDNA4, sm="gfx1201"),
-    "gfx1250": replace(_RDNA, sm="gfx1250", wmma_version=0, shared_memory_kib=320, shared_kib_per_sm=320, has_clusters=True),
+    "gfx1250": replace(
+        _RDNA, sm="gfx1250", wmma_version=0, shared_memory_kib=320, shared_kib_per_sm=320, has_clusters=True
+    ),
 }
 """By LLVM's names (https://llvm.org/docs/AMDGPUUsage.html). What the language asks for is here; figures that only a lowering would ask for are not checked."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def _layer_norm(x: np.ndarray) -> np.ndarray:
     return d / np.sqrt((d * d).mean() + 1e-5)
 
 
-@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4)])
+@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4), ("gfx1200", 2)])
 @pytest.mark.parametrize(
     ("kernel", "constants", "expected"),
     [
@@ -112,18 +112,14 @@ def test_lowered_kernels_compute_the_right_numbers(
     expected: Callable[[np.ndarray], np.ndarray],
     arch: str,
     num_warps: int,
-    run_module: Any,
 ) -> None:
     has_n = "BLOCK" in constants
-    lowered = Lowered()
     source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
-    made = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
+    made = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps})
     x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
     want = expected(x)
     out = np.zeros_like(want)
-    # The emulator runs CDNA only: for others the ops are run one by one.
-    run = made[(1,)] if arch == "gfx942" else partial(run_module, lowered.module)
-    run(x, out, *([1000] if has_n else []))
+    made[(1,)](x, out, *([1000] if has_n else []))
     np.testing.assert_allclose(out, want, rtol=1e-5)
 
 
@@ -136,6 +132,10 @@ def test_lowered_kernels_compute_the_right_numbers(
         ("gfx942", "fp32", (32, 32, 16, 8), 4, "f32.32x32x2f32"),
         ("gfx942", "fp32", (16, 16, 8, 8), 1, "f32.16x16x4f32"),
         ("gfx950", "fp16", (32, 64, 32, 16), 2, "f32.32x32x16.f16"),
+        ("gfx1100", "fp16", (32, 64, 32, 16), 4, "f32.16x16x16.f16"),
+        ("gfx1100", "bf16", (16, 32, 32, 16), 1, "f32.16x16x16.bf16"),
+        ("gfx1200", "fp16", (32, 64, 32, 32), 4, "f32.16x16x16.f16"),
+        ("gfx1200", "bf16", (64, 16, 32, 16), 2, "f32.16x16x16.bf16"),
     ],
 )
 def test_dots_on_matrix_cores(
@@ -146,9 +146,9 @@ def test_dots_on_matrix_cores(
     signature = {"a": f"*{element}", "b": f"*{element}", "out": "*fp32"}
     source = ASTSource(matmul, signature, {"M": M, "N": N, "K": K, "BK": BK})
     kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
-    used = {op.instruction.data for op in lowered.module.walk() if op.name == "rocdl.mfma"}
+    used = {op.instruction.data for op in lowered.module.walk() if op.name in ("rocdl.mfma", "rocdl.wmma")}
     assert used == {instruction}
-    assert "v_mfma_" in kernel.asm["amdgcn"]
+    assert ("v_mfma_" if arch.startswith("gfx9") else "v_wmma_") in kernel.asm["amdgcn"]
     assert re.search(r"amdg.buffer_store .*#mma>", kernel.asm["ttgir"])
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
@@ -396,8 +396,12 @@ def test_a_launch_on_arrays_runs_on_the_emulator(monkeypatch: pytest.MonkeyPatch
     assert kernel.last_report.mix(in_ptx=True)["ld.global"] == 32
     with pytest.raises(RuntimeError, match=r"out-of-bounds: .*`x`"):
         add[(4,)](x[:999].copy(), x, out, 1000, BLOCK=256)
-    with pytest.raises(MinitritonError, match="gfx1100 is not emulated"):
-        monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1100")
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1100")
+    out[:] = 0
+    assert add[(4,)](x, x, out, 1000, BLOCK=256).last_report.mix()["buffer_load_b32"] == 64
+    np.testing.assert_array_equal(out, x + x)
+    with pytest.raises(MinitritonError, match="gfx1250 is not emulated"):
+        monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1250")
         add[(4,)](x, x, out, 1000, BLOCK=256)
 
 

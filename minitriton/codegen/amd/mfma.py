@@ -66,7 +66,9 @@ def wmma(f: FunctionLowering, op: Operation) -> None:
     _tiled(f, op, instruction, multiply, is_transposed=encoding.is_transpose)
 
 
-def _tiled(f: FunctionLowering, op: tt.DotOp, instruction: Mfma | Wmma, multiply: Multiply, *, is_transposed: bool) -> None:
+def _tiled(
+    f: FunctionLowering, op: tt.DotOp, instruction: Mfma | Wmma, multiply: Multiply, *, is_transposed: bool
+) -> None:
     """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
     b = f.b
     encoding = f.facts(op.result.type).encoding

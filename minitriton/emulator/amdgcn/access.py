@@ -33,7 +33,9 @@ _WIDTHS: dict[str, tuple[int, int, str]] = {
     "u16_d16": (2, 1, "low"), "u16_d16_hi": (2, 1, "high"), "b8_d16_hi": (1, 1, "high"), "b16_d16_hi": (2, 1, "high"),
 }  # fmt: skip
 """By the end of a name: bytes of an element, elements, and where a narrow one goes."""
-_ALLOWED = frozenset({"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc", "dlc", "th", "scope"})
+_ALLOWED = frozenset(
+    {"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc", "dlc", "th", "scope"}
+)
 _VECTOR = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)$")
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
 _TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
@@ -264,7 +266,9 @@ def _in_elements(x: Waves, where: Where, count: int) -> list[tuple[int, int, np.
 
 def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What an access to memory does; None for other instructions."""
-    if i.name.startswith(("global_", "flat_", "buffer_", "ds_", "scratch_")) and (unknown := i.modifiers.keys() - _ALLOWED):
+    if i.name.startswith(("global_", "flat_", "buffer_", "ds_", "scratch_")) and (
+        unknown := i.modifiers.keys() - _ALLOWED
+    ):
         raise i.error(f"the emulator does not know {min(unknown)} of {i.name}")
     if i.name in _FENCES:
         return Step(i, lambda x: checked.fence(x, x.flat_lanes()) if x.check else None)
@@ -380,7 +384,9 @@ def _private(i: Instruction, width: int, count: int, how: str, *, is_load: bool)
     """Scratch memory, each thread's own, by offset, vector register and scalar register; `off` stands for one that is not there (CDNA3 ISA, section 10
     "Flat Memory Instructions"). Each thread begins at byte 0 of its memory."""
     operands = list(i.operands)
-    data = register_of(i, 0 if is_load else len(operands) - (2 if len(operands) > 1 and _is_scalar(operands[-1].base) else 1), count)
+    data = register_of(
+        i, 0 if is_load else len(operands) - (2 if len(operands) > 1 and _is_scalar(operands[-1].base) else 1), count
+    )
     rest = [o for o in operands if o.base is not data]
     moved = [raw(i, o) if isinstance(o.base, Register) else source(i, o, "u32") for o in rest]
     site, fixed = i.index, np.int64(_offset(i))

@@ -199,7 +199,9 @@ def permute_rows(i: Instruction, isa: Isa) -> Step:
     target = register_of(i, 0, 1).index
     fetch = raw(i, i.operands[1])
     low, high = (source(i, o, "u32", scalar=True) for o in i.operands[2:4])
-    inactive, zero = ([*i.modifiers.get("op_sel", "[0,0]").strip("[]").split(","), "0", "0"][n] == "1" for n in range(2))
+    inactive, zero = (
+        [*i.modifiers.get("op_sel", "[0,0]").strip("[]").split(","), "0", "0"][n] == "1" for n in range(2)
+    )
     lane = np.arange(isa.lanes)
     row = lane // ROW * ROW ^ (ROW if "x16" in i.name else 0)
     shift, is_high = (lane % 8 * 4).astype(U32), lane % ROW >= 8

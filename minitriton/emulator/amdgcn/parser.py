@@ -39,7 +39,9 @@ _DIFFERENCE = re.compile(r"\(([\w.$]+)-([\w.$]+)\)(&4294967295|>>32)$")
 _HALF = re.compile(r"(v\d+)\.([lh])$")
 _SYMBOL = re.compile(r"(?:([A-Za-z_.$][\w.$]*)|\"([^\"]*)\")(?:@rel32@(lo|hi)[+-]\d+)?$")
 _ENCODING = re.compile(r"_(e32|e64|e64_dpp|sdwa|dpp)$")
-_FLAG = re.compile(r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|dlc|lds|clamp|gds|tfe|row_mirror|row_half_mirror)$|[a-z_0-9]+:")
+_FLAG = re.compile(
+    r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|dlc|lds|clamp|gds|tfe|row_mirror|row_half_mirror)$|[a-z_0-9]+:"
+)
 _ARGUMENT = re.compile(r"\.(offset|size|value_kind|name|address_space):\s*(\S+)")
 _DATA = {".byte": "B", ".short": "H", ".long": "I", ".quad": "Q"}
 MOST_REGISTERS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}

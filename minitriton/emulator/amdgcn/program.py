@@ -19,6 +19,8 @@ LANES = 64
 """Of a wave, at most: those of RDNA have 32 (`Isa`)."""
 ACCUMULATION, SCALAR = 256, 512
 """Where `a` and scalar registers begin."""
+MASK_BITS = 32
+"""Lanes that a scalar register has a bit for."""
 SCALARS = 136
 VCC, TRAP, M0, EXEC, NULL = 106, 108, 124, 126, 128
 """Scalar registers by the ISA's encoding of operands (section 3.1). NULL, which reads as 0 and keeps nothing, is RDNA's and has numbers of its own."""
@@ -60,7 +62,7 @@ class Isa:
     @property
     def mask_words(self) -> int:
         """Scalar registers that have one bit for each lane."""
-        return self.lanes // 32
+        return self.lanes // MASK_BITS
 
 
 def is_rdna(target: str) -> bool:
@@ -174,8 +176,8 @@ class Instruction:
         """In the words of PTX: atomics, and accesses past the wave's own cache, do not race with each other."""
         if "_atomic_" in self.name or self.name.startswith(_LDS_ATOMICS):
             return ["atom"]
-        is_volatile = self.name.startswith(("global_", "flat_", "buffer_")) and any(
-            m in self.modifiers for m in _ORDERED
+        is_volatile = (
+            self.name.startswith(("global_", "flat_", "buffer_")) and any(m in self.modifiers for m in _ORDERED)
         ) or self.modifiers.get("scope") in _ORDERED_SCOPES
         return [self.name, "volatile"] if is_volatile else [self.name]
 

@@ -107,4 +107,3 @@ def dual(i: Instruction, first: Step, second: Step) -> Step:
 
     act = one_by_one if first.writes.isdisjoint(second.reads) else at_once
     return Step(i, act, first.reads | second.reads, first.writes | second.writes)
-

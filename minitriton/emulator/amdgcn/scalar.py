@@ -93,7 +93,8 @@ def _rules() -> dict[str, Rule]:
         "s_sub_u32": ("u32+", "u32 u32", lambda a, b: (a - b, b > a)),
         "s_add_i32": ("i32+", "i32 i32", _add_signed),
         "s_sub_i32": ("i32+", "i32 i32", _subtract_signed),
-        "s_add_u64": ("u64", "u64 u64", operator.add), "s_sub_u64": ("u64", "u64 u64", operator.sub),
+        "s_add_u64": ("u64", "u64 u64", operator.add),
+        "s_sub_u64": ("u64", "u64 u64", operator.sub),
         "s_mul_u64": ("u64", "u64 u64", operator.mul),
         "s_mul_i32": ("u32", "u32 u32", operator.mul),
         "s_mul_hi_u32": ("u32", "u32 u32", integers.multiply_high),
@@ -344,7 +345,9 @@ _COUNTED = {
 _WAITS: dict[str, tuple[str, ...]] = {
     "s_waitcnt": (),
     "s_waitcnt_vscnt": ("vscnt",),
-    **{f"s_wait_{name}": (name,) for name in ("loadcnt", "storecnt", "dscnt", "kmcnt", "expcnt", "samplecnt", "bvhcnt")},
+    **{
+        f"s_wait_{name}": (name,) for name in ("loadcnt", "storecnt", "dscnt", "kmcnt", "expcnt", "samplecnt", "bvhcnt")
+    },
     **{f"s_wait_{name}_dscnt": (name, "dscnt") for name in ("loadcnt", "storecnt")},
 }
 """Waits, with the counters whose numbers their last operand has, from the upper byte on."""
@@ -364,12 +367,14 @@ def _wait(i: Instruction, names: tuple[str, ...], isa: Isa) -> Step:
             counts = {"vmcnt": word & 15 | word >> 10 & 0x30, "lgkmcnt": word >> 8 & 15}
     limits = {"vmcnt": 63, "lgkmcnt": 63 if isa.is_rdna else 15}
     if not names and not counts.keys() <= {*limits, "expcnt"}:
-        raise i.error("the counters of s_waitcnt are vmcnt, lgkmcnt and expcnt")
+        raise i.error("the counters of this target are vmcnt, lgkmcnt and expcnt")
     if i.name.startswith("s_wait_") and not isa.has_split_waits:
         raise i.error(f"{isa.target} lacks {i.name}", help="write s_waitcnt")
     if not i.name.startswith("s_wait_") and isa.has_split_waits:
         return Step(i, lambda x: None)  # LLVM assembles it; RDNA4's document does not say what it waits for
-    found = [(counter, most) for name, most in counts.items() if most < limits.get(name, 63) for counter in _COUNTED[name]]
+    found = [
+        (counter, most) for name, most in counts.items() if most < limits.get(name, 63) for counter in _COUNTED[name]
+    ]
 
     def act(x: Waves) -> None:
         if not x.check:

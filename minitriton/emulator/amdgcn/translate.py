@@ -25,7 +25,6 @@ def ends_block(i: Instruction) -> bool:
     return i.name.startswith(_ENDS) or i.name in BARRIERS
 
 
-
 @dataclass(slots=True)
 class Block:
     """Instructions `start` to before `stop`, and `end` is their last one if waves may part there."""

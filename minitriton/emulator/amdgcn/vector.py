@@ -312,7 +312,9 @@ def dot_of_bytes(a: Array, b: Array, total: Array, signed: tuple[int, int]) -> A
     """`v_dot4`: four multiplications of bytes and additions of 32 bits."""
     for byte in range(4):
         low, high = ((v >> U32(8 * byte)).astype(np.uint8) for v in (a, b))
-        first, second = (v.view(np.int8 if s else np.uint8).astype(I32) for v, s in zip((low, high), signed, strict=True))
+        first, second = (
+            v.view(np.int8 if s else np.uint8).astype(I32) for v, s in zip((low, high), signed, strict=True)
+        )
         total = total + (first * second).view(U32)
     return total
 
@@ -326,9 +328,11 @@ def _dots(rules: dict[str, Rule]) -> None:
     half = np.float16
 
     def halves(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
-        low = floats.fma32(a.astype(np.uint16).view(half).astype(F32), b.astype(np.uint16).view(half).astype(F32), total)
-        upper = ((v >> U32(16)).astype(np.uint16).view(half).astype(F32) for v in (a, b))
-        return floats.fma32(*upper, low)
+        low = floats.fma32(
+            a.astype(np.uint16).view(half).astype(F32), b.astype(np.uint16).view(half).astype(F32), total
+        )
+        first, second = ((v >> U32(16)).astype(np.uint16).view(half).astype(F32) for v in (a, b))
+        return floats.fma32(first, second, low)
 
     def bf16(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
         low = floats.fma32(_bf16(a & U32(0xFFFF)), _bf16(b & U32(0xFFFF)), total)

@@ -42,7 +42,17 @@ from minitriton.emulator.amdgcn.values import (
     with_flags,
     words,
 )
-from minitriton.emulator.amdgcn.vector import OCP_FORMATS, RULES, SMALL_FORMATS, below, comparison, dot_of_bytes, fma16, largest, smallest
+from minitriton.emulator.amdgcn.vector import (
+    OCP_FORMATS,
+    RULES,
+    SMALL_FORMATS,
+    below,
+    comparison,
+    dot_of_bytes,
+    fma16,
+    largest,
+    smallest,
+)
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small

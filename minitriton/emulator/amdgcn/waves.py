@@ -231,7 +231,11 @@ class Waves(Threads):
         """Until at most `most` accesses of the waves that act are under way."""
         waves = self.running()
         counter.done[waves] = np.maximum(counter.done[waves], counter.issued[waves] - most)
-        if isinstance(self.loads, Counter) and isinstance(self.stores, Counter) and counter in (self.loads, self.stores):
+        if (
+            isinstance(self.loads, Counter)
+            and isinstance(self.stores, Counter)
+            and counter in (self.loads, self.stores)
+        ):
             both = self.vector_memory
             first = np.minimum(self.loads.first_incomplete(waves), self.stores.first_incomplete(waves))
             both.done[waves] = np.maximum(both.done[waves], np.minimum(both.issued[waves], first - 1))

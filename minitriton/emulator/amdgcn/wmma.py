@@ -88,7 +88,9 @@ def _accumulator(i: Instruction, held: int, into: str, *, is_old: bool, high: in
     """C [register, wave, lane] as float64 or int64."""
     base = i.operands[3].base
     if isinstance(base, Constant):
-        value = constant(base.value, into if into in DTYPES else "f32").astype(np.int64 if into == "i32" else np.float64)
+        value = constant(base.value, into if into in DTYPES else "f32").astype(
+            np.int64 if into == "i32" else np.float64
+        )
         return lambda x: value
     first = register_of(i, 3, held).index
 

@@ -55,7 +55,10 @@ def to_wmma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, warps_of
     a, b, accumulator = types
     found = wmma_of(version, str(a), str(b)) if size in (0, WMMA_SIDE) else None
     if found is None or (not size and depth % found.depth):
-        remark(dot, f"no WMMA of version {version} for {a} and {b} with k = {depth} and {size or WMMA_SIDE} rows: multiply-adds remain")
+        remark(
+            dot,
+            f"no WMMA of version {version} for {a} and {b} with k = {depth} and {size or WMMA_SIDE} rows: multiply-adds remain",
+        )
         return False
     layout = AmdWmma(version, True, warps_of(dot, shape, WMMA_SIDE), (), (), (WMMA_SIDE, WMMA_SIDE, found.depth))
     total = _converted(rewriter, dot.c, layout, accumulator)
@@ -64,7 +67,7 @@ def to_wmma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, warps_of
         for index, (value, element) in enumerate(((dot.a, a), (dot.b, b)))
     ]
     precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
-    new = rewriter.insert(tt.DotOp(*operands, total, input_precision=precision, max_num_imprecise_acc=imprecise))
+    new = rewriter.insert(tt.DotOp(operands[0], operands[1], total, input_precision=precision, max_num_imprecise_acc=imprecise))
     back = _converted(rewriter, new.result, layout_of_value(dot.result), cast(TensorType, dot.result.type).element_type)
     rewriter.replace_op(dot, back)
     return True
@@ -82,7 +85,9 @@ def _operand_types(dot: tt.DotOp, version: int) -> _Types | None:
             if type_.element_type == to:
                 continue
             is_float = isinstance(to, AnyFloat)
-            if is_float != isinstance(type_.element_type, AnyFloat) or element_bits(type_) > element_bits(TensorType(to, [1])):
+            if is_float != isinstance(type_.element_type, AnyFloat) or element_bits(type_) > element_bits(
+                TensorType(to, [1])
+            ):
                 cost = least
             cost += 1
         if cost < least:
@@ -104,5 +109,5 @@ def _converted(rewriter: Rewriter, value: SSAValue, layout: Encoding | None, ele
         return rewriter.insert(arith.TruncFOp(moved, to)).results[0]
     if isinstance(element, AnyFloat):
         return rewriter.insert(tt.FpToFpOp(moved, to)).results[0]
-    wider = element_bits(to) > element_bits(cast(TensorType, moved.type))
+    wider = element_bits(to) > element_bits(moved.type)
     return rewriter.insert((arith.ExtUIOp if wider else arith.TruncIOp)(moved, to)).results[0]
