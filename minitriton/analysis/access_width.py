@@ -14,6 +14,7 @@ An atomic instruction changes several elements from sm_80 or sm_90 on (`most_at_
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Literal, NamedTuple
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr, TensorType
@@ -163,11 +164,24 @@ def _copy_width(facts: AxisInfoAnalysis, op: ttg.AsyncCopyGlobalToLocalOp) -> Ac
     if instance_of(hint, IntegerAttr) and hint.value.data > found.width:
         width = min(hint.value.data, found.most)
         found = found._replace(width=width, limit=found.limit if width < found.most else "")
-    run = _run_in_buffer(source, op.destination.type)
+    run = run_in_buffer(source, op.destination.type)
     return found if found.width <= run else found._replace(width=run, limit="buffer")
 
 
-def _run_in_buffer(source: TensorType, buffer: object) -> int:
+def buffer_width(facts: AxisInfoAnalysis, pointer: SSAValue, offsets: SSAValue, mask: SSAValue | None) -> int:
+    """How many neighbours an access of a buffer takes, at `offsets` elements from a scalar pointer."""
+    bits, shape = pointee_bits(pointer.type), access_shape(_tensor(offsets))
+    fact = facts.get(offsets)
+    size = max(1, bits // 8)
+    aligned = gcd(facts.get(pointer).divisibility[0], fact.divisibility[shape.fastest_dim] * size) // size
+    allowed = most_elements(bits) if mask is None else facts.mask_alignment(mask)
+    return max(
+        1,
+        min(fact.contiguity[shape.fastest_dim], aligned, allowed, shape.contiguous_per_thread, most_elements(bits)),
+    )
+
+
+def run_in_buffer(source: TensorType, buffer: object) -> int:
     """How many of a thread's neighbours along the fastest axis follow each other in the buffer."""
     assert isinstance(buffer, ttg.MemDescType)
     encoding, shared = ttg.layout_of(source), ttg.layout_of(buffer)

@@ -36,12 +36,19 @@ from minitriton.analysis.shared_memory.allocation import (
     write_attributes,
 )
 from minitriton.analysis.shared_memory.liveness import intersects
-from minitriton.analysis.shared_memory.membar import BufferAccess, FunctionWalk, Pending, insert_barriers
+from minitriton.analysis.shared_memory.membar import (
+    BufferAccess,
+    FunctionWalk,
+    Pending,
+    can_skip_barrier,
+    insert_barriers,
+)
+from minitriton.analysis.wave_copies import apart_by_waits
 from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.attribute_values import i32_attr
-from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES, features_of, target_text
 from minitriton.dialects.facts.pass_attributes import SCRATCH_LIMIT, SEPARATE
 from minitriton.dialects.facts.synchronization import CopyInto, OfAsyncProxy
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
@@ -222,7 +229,8 @@ class InsertBarriers(Pass, stage="llir", origin="required"):
     keeps: ClassVar[frozenset[Property]] = _KEPT | {Property.COPIES_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        insert_barriers(op, read_allocation(op, scratch_bytes))
+        is_amd = (target_text(op) or "").startswith("hip:")
+        insert_barriers(op, read_allocation(op, scratch_bytes), apart_by_waits if is_amd else can_skip_barrier)
 
 
 def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:

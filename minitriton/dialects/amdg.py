@@ -39,7 +39,7 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
-from minitriton.dialects.facts.synchronization import ScratchBarrier
+from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
@@ -295,6 +295,7 @@ class AsyncWaitOp(Op):
     num_inst = prop_def(_I32)
     token = result_def(_TOKEN)
     irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(WaitsForCopies())
     assembly_format = "($tokens^)? attr-dict"
 
     def __init__(self, tokens: Sequence[SSAValue], num_inst: int) -> None:

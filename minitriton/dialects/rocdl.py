@@ -138,6 +138,16 @@ class ReadlaneOp(IntrinsicOp):
     res = result_def(i32)
 
 
+class ReadfirstlaneOp(IntrinsicOp):
+    """The word of the first lane that acts, in all lanes, and in a scalar register."""
+
+    name = "rocdl.readfirstlane"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.readfirstlane.i32"
+
+    src = operand_def(i32)
+    res = result_def(i32)
+
+
 # What orders waves ----------------------------------------------------------------------------------------------------
 
 
@@ -322,6 +332,33 @@ class RawPtrBufferStoreOp(IntrinsicOp):
 
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.raw.ptr.buffer.store.{_suffix(self.value.type)}"
+
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0")
+
+
+class RawPtrBufferLoadLdsOp(IntrinsicOp):
+    """Starts copying `size` bytes at a byte offset of a buffer to LDS: lane n's to n times that after `lds`, which is the wave's."""
+
+    name = "rocdl.raw.ptr.buffer.load.lds"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.raw.ptr.buffer.load.lds"
+
+    rsrc = operand_def(AnyAttr())
+    lds = operand_def(AnyAttr())
+    size = operand_def(i32)
+    offset = operand_def(i32)
+
+    IMMEDIATES: ClassVar = ("i32 0", "i32 0", "i32 0")
+
+
+class GlobalLoadLdsOp(IntrinsicOp):
+    """As `RawPtrBufferLoadLdsOp`, from an address."""
+
+    name = "rocdl.global.load.lds"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.global.load.lds"
+
+    source = operand_def(AnyAttr())
+    lds = operand_def(AnyAttr())
+    size = operand_def(i32)
 
     IMMEDIATES: ClassVar = ("i32 0", "i32 0")
 

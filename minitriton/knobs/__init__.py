@@ -557,7 +557,7 @@ class nvidia_knobs(base_knobs):
 
 
 class amd_knobs(base_knobs):
-    """Read and set by programs that serve both vendors; nothing here uses them."""
+    """For AMD's GPUs. What pipelines look at are the three of async copies, pingpong and transposes; the others programs read and set."""
 
     use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True)
     use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True)

@@ -23,6 +23,7 @@ from minitriton.layouts.encodings import (
     DotOperand,
     NvidiaMma,
     NVMMAShared,
+    PaddedShared,
     SwizzledShared,
 )
 
@@ -170,6 +171,48 @@ def swizzled_shared_for_dot(
 
 NVMMA_SWIZZLES = (128, 64, 32)
 """Bytes that `wgmma` and the copy unit can swizzle (PTX ISA, "Swizzling modes")."""
+
+
+_PADDED_BYTES = 1024
+"""After so many there is padding: what 64 lanes copy at once, 16 bytes each."""
+_PADDED_ROWS = 16
+
+
+def padded_for_copies(
+    operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int
+) -> PaddedShared | None:
+    """The buffer of an operand of MFMA that gfx950 fills without registers; None where Triton swizzles: small ones, other elements than of 16 bits.
+
+    Padding can stand between the blocks of 1024 bytes that a wave writes at once. 16 neighbouring rows therefore are in as many blocks, with rows
+    that are multiples of 16 away, and banks differ by the padding. Counterpart of composePaddedLayoutForAsyncCopyCDNA4.
+    """
+    parent, run = operand.parent, operand.k_width
+    if not isinstance(parent, AmdMfma) or len(shape) != 2 or bitwidth != 16 or operand.op_idx >= 2 or run not in (4, 8):
+        return None
+    rows = parent.instr_shape[operand.op_idx]
+    if 2 * shape[0] * shape[1] < _PADDED_ROWS * _PADDED_BYTES or min(shape) < _PADDED_ROWS or rows not in (16, 32):
+        return None
+    along_k = 1 - operand.op_idx
+    is_k_fastest, is_wide = order[0] == along_k, run == 8
+    length = f2.log2(min(_PADDED_BYTES // 2, shape[order[0]]))
+    whole = f2.log2(_PADDED_BYTES // 2)
+    first, second = order[0], order[1]
+    bases = [unit(2, first, 1 << bit) for bit in range(length)]
+    bases += [unit(2, second, _PADDED_ROWS << bit) for bit in range(whole - length)]
+    bases += [unit(2, second, 1 << bit) for bit in range(f2.log2(_PADDED_ROWS))]
+    if is_k_fastest and rows == 32:
+        far = f2.log2(256 if is_wide else 128)
+        bases[far], bases[length] = bases[length], bases[far]
+    elif not is_k_fastest and rows == 16 and is_wide:
+        bases[-1], bases[-2] = bases[-2], bases[-1]
+    if is_k_fastest:
+        padding = 8 if not is_wide else 32 if rows == 16 else 16
+    else:
+        padding = 32 if rows == 16 else 64
+    for dim in range(2):
+        held = max((basis[dim] for basis in bases), default=0) * 2 or 1
+        bases += [unit(2, dim, held << bit) for bit in range(f2.log2(shape[dim] // held))]
+    return PaddedShared((_PADDED_BYTES // 2,), (padding // 2,), tuple(bases), cga, tuple(shape))
 
 
 def nvmma_shared(shape: Shape, order: Shape, cga: Bases, bitwidth: int, fp4_padded: bool = False) -> NVMMAShared:

@@ -25,9 +25,11 @@ def ttir_passes() -> list[str]:
     ]
 
 
-def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
+def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
     """Gives every tensor a layout, then moves and removes the conversions between layouts."""
-    is_gfx942 = target.arch == "gfx942"
+    arch, copies = target.arch, switches.async_copy
+    is_gfx942 = arch == "gfx942"
+    pingpong = _or(switches.block_pingpong, is_gfx942 or (arch == "gfx950" and copies))
     return [
         f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
         f"threads-per-warp={options.warp_size} num-ctas={options.num_ctas}}}",
@@ -38,27 +40,32 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
         f"tritonamdgpu-accelerate-matmul{{matrix-instruction-size={options.matrix_instr_nonkdim} kpack={options.kpack}}}",
         "tritongpu-remove-layout-conversions",
         "tritonamdgpu-optimize-epilogue",
-        f"tritonamdgpu-optimize-dot-operands{{arch-generation-name={target.arch}}}",
+        f"tritonamdgpu-optimize-dot-operands{{arch-generation-name={arch}}}",
         "tritonamdgpu-hoist-layout-conversions",
         "tritongpu-fuse-nested-loops",
         "canonicalize",
         "triton-licm",
         "canonicalize",
         f"tritonamdgpu-schedule-loops{{num-stages={options.num_stages}}}",
-        f"tritonamdgpu-pipeline{{use-pingpong={_text(is_gfx942)}}}",
+        f"tritonamdgpu-pipeline{{use-async-copy={_text(copies)} use-pingpong={_text(pingpong)}}}",
+        *((f"tritonamdgpu-coalesce-async-copy{{arch-generation-name={arch}}}",) if copies else ()),
         "canonicalize",
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
-        *(("tritonamdgpu-in-thread-transpose", "tritongpu-remove-layout-conversions") if is_gfx942 else ()),
+        *(
+            ("tritonamdgpu-in-thread-transpose", "tritongpu-remove-layout-conversions")
+            if _or(switches.in_thread_transpose, is_gfx942)
+            else ()
+        ),
         "tritonamdgpu-reorder-instructions",
         *(
             (f"tritonamdgpu-block-pingpong{{num-stages={options.num_stages} ordered-reads=true}}",)
-            if is_gfx942 and options.num_stages > 1
+            if pingpong and options.num_stages > 1
             else ()
         ),
         "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true}",
         "canonicalize",
-        f"tritonamdgpu-convert-buffer-ops{{arch-generation-name={target.arch} wide-offsets=true}}",
+        f"tritonamdgpu-convert-buffer-ops{{arch-generation-name={arch} wide-offsets=true}}",
         "tritonamdgpu-fold-true-cmpi",
         "canonicalize",
         "cse",
@@ -66,9 +73,10 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
     ]
 
 
-def llvm_passes() -> list[str]:
+def llvm_passes(target: GPUTarget) -> list[str]:
     """Allocates memory, orders the accesses of it, and lowers to the LLVM dialect."""
     return [
+        f"tritonamdgpu-update-async-wait-count{{arch-generation-name={target.arch} sure-copies-only=true}}",
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
         "tritongpu-global-scratch-memory-allocation",
@@ -98,6 +106,10 @@ def assembly_step(target: GPUTarget, options: HIPOptions, switches: Switches) ->
     return f"link-hsaco{{arch={target.arch}}}"
 
 
+def _or(switch: bool | None, default: bool) -> bool:
+    return default if switch is None else switch
+
+
 def _text(flag: bool) -> str:
     return str(flag).lower()
 
@@ -106,7 +118,7 @@ def hip_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> lis
     """All steps for one of AMD's GPUs."""
     return [
         *ttir_passes(),
-        *ttgir_passes(target, options),
-        *llvm_passes(),
+        *ttgir_passes(target, options, switches),
+        *llvm_passes(target),
         *emission_steps(target, options, switches),
     ]

@@ -35,6 +35,11 @@ class Switches(NamedTuple):
     assembler_flags: str = ""
     ptxas: str = ""
     """Which ptxas there is."""
+    async_copy: bool = False
+    """AMD's GPUs: loops copy to LDS without registers in between."""
+    block_pingpong: bool | None = None
+    in_thread_transpose: bool | None = None
+    """Likewise: None where the target decides."""
 
 
 def environment_switches() -> Switches:
@@ -50,6 +55,9 @@ def environment_switches() -> Switches:
         assembler=knobs.nvidia.assembler or "",
         assembler_flags=environment_flags(),
         ptxas=ptxas_identity(),
+        async_copy=knobs.amd.use_async_copy,
+        block_pingpong=knobs.amd.use_block_pingpong,
+        in_thread_transpose=knobs.amd.use_in_thread_transpose,
     )
 
 

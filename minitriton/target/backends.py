@@ -109,6 +109,7 @@ BACKENDS: dict[str, BackEnd] = {
             "tritonamdgpu-accelerate-matmul": "minitriton.passes.amd.accelerate_matmul",
             "tritonamdgpu-block-pingpong": "minitriton.passes.amd.block_pingpong",
             "tritonamdgpu-canonicalize-pointers": "minitriton.passes.amd.canonicalize_pointers",
+            "tritonamdgpu-coalesce-async-copy": "minitriton.passes.amd.coalesce_async_copy",
             "tritonamdgpu-convert-buffer-ops": "minitriton.passes.amd.convert_buffer_ops",
             "tritonamdgpu-fold-true-cmpi": "minitriton.passes.amd.fold_true_cmpi",
             "tritonamdgpu-hoist-layout-conversions": "minitriton.passes.amd.reorder_instructions",

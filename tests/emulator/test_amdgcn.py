@@ -515,6 +515,76 @@ global_store_dword v1, v9, s[6:7]"""
     assert found(report) == [("thread-race", "global_load_dword")]
 
 
+COPIED = (
+    START
+    + """v_lshlrev_b32 v2, 4, v0
+v_readfirstlane_b32 s8, v2
+s_mov_b32 m0, s8
+global_load_lds_dwordx4 v2, s[4:5]
+s_add_i32 m0, s8, 2048
+global_load_lds_dwordx4 v2, s[4:5]
+v_sub_u32 v3, 2032, v2
+s_waitcnt vmcnt(1)
+s_barrier
+ds_read_b128 v[8:11], v3
+s_waitcnt lgkmcnt(0)
+global_store_dwordx4 v2, v[8:11], s[6:7]"""
+)
+
+
+def copied(body: str) -> tuple[Report, np.ndarray]:
+    out = np.zeros(512, U32)
+    return run(body, np.arange(1, 513, dtype=U32), out, threads=128, lds=4096, target="gfx950"), out
+
+
+def test_a_copy_to_lds_puts_the_words_of_each_lane_next_to_those_of_the_lane_before() -> None:
+    report, out = copied(COPIED)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(out.reshape(128, 4), np.arange(1, 513).reshape(128, 4)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(2)"), ("shared-race", "ds_read_b128")),
+        (("s_barrier\n", "s_nop 0\n"), ("shared-race", "ds_read_b128")),
+        (("v_sub_u32 v3, 2032, v2\ns_waitcnt vmcnt(1)", "v_mov_b32 v3, v2\ns_nop 0"), ("missing-wait", "ds_read_b128")),
+        (("s_add_i32 m0, s8, 2048", "s_add_i32 m0, s8, 4096"), ("out-of-bounds", "global_load_lds_dwordx4")),
+        (("ds_read_b128", "v_mov_b32 v12, 0\nds_write_b32 v12, v12 offset:3000\nds_read_b128"), ("shared-race", "ds_write_b32")),
+        (("s_waitcnt lgkmcnt(0)\nglobal_store", "s_mov_b32 m0, 0\nglobal_load_lds_dwordx4 v2, s[4:5]\nglobal_store"), ("shared-race", "global_load_lds")),
+    ],
+)  # fmt: skip
+def test_faults_of_copies_to_lds_are_found_at_their_line(change: tuple[str, str], wanted: tuple[str, str]) -> None:
+    body = COPIED.replace(*change)
+    report, out = copied(body)
+    kinds = [(finding.kind, finding.text.split()[0]) for finding in report.findings]
+    assert any(kind == wanted[0] and text.startswith(wanted[1]) for kind, text in kinds), report.findings
+    lines = body.splitlines()
+    assert all(lines[f.source.line - 1].startswith(f.text.split()[0]) for f in report.findings)
+    if "vmcnt(2)" in body:
+        assert not (out.reshape(128, 4) == np.arange(1, 513).reshape(128, 4)[::-1]).any(), "the copy came too early"
+
+
+def test_a_buffer_copies_zeros_to_lds_for_what_is_outside_of_it() -> None:
+    body = (
+        START
+        + """s_mov_b32 s8, s4
+s_and_b32 s9, s5, 0xffff
+s_mov_b32 s10, 120
+s_mov_b32 s11, 0x27000
+s_mov_b32 m0, 0
+buffer_load_dword v1, s[8:11], 0 offen lds
+s_waitcnt vmcnt(0)
+ds_read_b32 v2, v1
+s_waitcnt lgkmcnt(0)
+global_store_dword v1, v2, s[6:7]"""
+    )
+    out = np.full(64, 7, U32)
+    report = run(body, np.arange(1, 65, dtype=U32), out, lds=256)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(out, np.where(np.arange(64) < 30, np.arange(1, 65), 0))
+
+
 def test_bank_conflicts_are_counted_over_64_lanes() -> None:
     for shift, conflicts in ((2, 0), (3, 2), (7, 62)):
         body = f"v_lshlrev_b32 v1, {shift}, v0\nds_write_b32 v1, v0"

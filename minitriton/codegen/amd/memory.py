@@ -24,7 +24,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.old_values import Accesses, remark_single_elements, store_masks
 from minitriton.codegen.lowering.shared import from_memory, memory_type, to_memory
 from minitriton.codegen.types import bit_width, lane_type, lanes, vector_type
-from minitriton.dialects import tt
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.narrowing import instance_of
 
@@ -33,26 +33,32 @@ from minitriton.dialects.narrowing import instance_of
 def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     """Plain loads, each within a branch if it has a mask."""
     result = op.results[0]
-    kept = memory_type(f.element_type(result))
-    accesses = Accesses(f, op.ptr, access_width(f.module.axis, op).width)
+    element = f.element_type(result)
+    vector = loaded(f, op, op.ptr, access_width(f.module.axis, op).width, memory_type(element))
+    f.values[result] = from_memory(f, vector, element)
+
+
+def loaded(
+    f: FunctionLowering, op: tt.LoadOp | ttg.AsyncCopyGlobalToLocalOp, pointer: SSAValue, width: int, kept: Attribute
+) -> SSAValue:
+    """What is at `pointer`, as elements of type `kept`, `width` of them at once; `other` where the mask is false."""
+    accesses = Accesses(f, pointer, width)
     remark_single_elements(op, accesses)
     type_ = vector_type(kept, accesses.width)
-    addresses = [registers.element(f.b, f.values[op.ptr], start) for start in accesses.starts]
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     masks = [] if op.mask is None else [registers.element(f.b, f.values[op.mask], start) for start in accesses.starts]
     others = _others(f, op.other, accesses, type_)
     volatile = is_true(op.is_volatile) or word(op.cache) == "cv"
     parts: list[SSAValue] = []
     for mask, group in _alike(masks, len(addresses)):
-        loads = partial(_loaded, f.b, [addresses[number] for number in group], type_, volatile=volatile)
+        loads = partial(_loads, f.b, [addresses[number] for number in group], type_, volatile=volatile)
         parts += loads() if mask is None else where(f.b, mask, [others[number] for number in group], loads)
     vector = f.b.concat(parts)
     indices = accesses.expanded()
-    if indices is not None:
-        vector = f.b.permute(vector, indices)
-    f.values[result] = from_memory(f, vector, f.element_type(result))
+    return vector if indices is None else f.b.permute(vector, indices)
 
 
-def _loaded(b: Builder, addresses: Sequence[SSAValue], type_: Attribute, *, volatile: bool) -> list[SSAValue]:
+def _loads(b: Builder, addresses: Sequence[SSAValue], type_: Attribute, *, volatile: bool) -> list[SSAValue]:
     found = [b.load(address, type_, _bytes(type_)) for address in addresses]
     for value in found if volatile else ():
         assert isinstance(value.owner, L.LoadOp)

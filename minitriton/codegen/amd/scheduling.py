@@ -43,7 +43,7 @@ def cond_barrier(f: FunctionLowering, op: CondBarrierOp) -> None:
     where(f.b, f.scalar(op.pred), [], wait)
 
 
-_LDS_ONLY = 0xC07F
+LDS_ONLY = 0xC07F
 """`s_waitcnt lgkmcnt(0)`, the counters of vector memory and exports at their most (MI300 ISA, "S_WAITCNT")."""
 
 
@@ -52,4 +52,4 @@ def memory_counter_wait(f: FunctionLowering, op: MemoryCounterWaitOp) -> None:
     """`s_waitcnt` of what is counted: LDS at zero, the rest as it is."""
     if op.load is not None or op.store is not None or op.ds is None or op.ds.value.data:
         raise f.unsupported(op, "only ds(0) can be waited for", "let LLVM insert the waits for other counters")
-    f.b.operation(rocdl.SWaitcntOp, (), (), {"bitfield": IntegerAttr(_LDS_ONLY, i32)})
+    f.b.operation(rocdl.SWaitcntOp, (), (), {"bitfield": IntegerAttr(LDS_ONLY, i32)})

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.codegen.amd import atomics as atomics  # these fill the tables
+from minitriton.codegen.amd import async_copy as async_copy  # these fill the tables
+from minitriton.codegen.amd import atomics as atomics
 from minitriton.codegen.amd import buffers as buffers
 from minitriton.codegen.amd import casts as casts
 from minitriton.codegen.amd import lanes

@@ -7,7 +7,13 @@
 from __future__ import annotations
 
 from minitriton.codegen.text.values import type_text
-from minitriton.codegen.text.writer import FUNCTION_ATTRIBUTES, KERNEL_CONVENTIONS, WRITERS, FunctionWriter
+from minitriton.codegen.text.writer import (
+    FUNCTION_ATTRIBUTES,
+    KERNEL_CONVENTIONS,
+    LOAD_METADATA,
+    WRITERS,
+    FunctionWriter,
+)
 from minitriton.dialects import rocdl
 
 KERNEL = "rocdl.kernel"
@@ -25,7 +31,14 @@ def _intrinsic(w: FunctionWriter, op: rocdl.IntrinsicOp) -> None:
     result = type_text(op.results[0].type) if op.results else "void"
     w.module.declare(name, result, ", ".join(types))
     defined = f"{w.define(op.results[0])} = " if op.results else ""
-    w.emit(f"{defined}call {result} @{name}({arguments})")
+    copies = f", !alias.scope {_COPIES}" if isinstance(op, rocdl.GlobalLoadLdsOp | rocdl.RawPtrBufferLoadLdsOp) else ""
+    w.emit(f"{defined}call {result} @{name}({arguments}){copies}")
+
+
+AFTER_COPIES = "rocdl.after_copies"
+"""Marks a load of LDS that waits for its copies by itself: LLVM, which knows no rings of buffers, would wait for all."""
+_COPIES = '!{!{!"copies to LDS", !{!"LDS"}}}'
+LOAD_METADATA[AFTER_COPIES] = f", !noalias {_COPIES}"
 
 
 @WRITERS.add(rocdl.GridDimOp)

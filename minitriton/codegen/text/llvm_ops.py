@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnregisteredAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, inserted
+from minitriton.codegen.text.writer import LOAD_METADATA, WRITERS, FunctionWriter, Writer, escaped, inserted
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.fast_paths.op_access import block_successors, operand_at, operand_values
@@ -192,8 +192,9 @@ def _alignment(op: Operation) -> str:
 def _load(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
     volatile = "volatile " if "volatile_" in op.properties else ""
+    metadata = "".join(LOAD_METADATA[name] for name in op.attributes if name in LOAD_METADATA)
     w.emit(
-        f"{w.define(result)} = load {volatile}{type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}"
+        f"{w.define(result)} = load {volatile}{type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}{metadata}"
     )
 
 

@@ -25,6 +25,8 @@ KERNEL_CONVENTIONS: dict[str, str] = {}
 """LLVM's calling convention of kernels, by the attribute with which a back end marks their `llvm.func`."""
 FUNCTION_ATTRIBUTES: list[str] = []
 """Attributes of an `llvm.func` that LLVM IR has as strings, in the order of the text: a back end adds its own."""
+LOAD_METADATA: dict[str, str] = {}
+"""What LLVM IR says after a load that has one of these attributes."""
 PARAMETER_ATTRIBUTES: set[str] = set()
 """Those of parameters, likewise."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.amdgcn import lanes as crossing
-from minitriton.emulator.amdgcn.program import SCALAR, Constant, Instruction, Isa, Register, registers_of
+from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Register, registers_of
 from minitriton.emulator.amdgcn.values import U32, U64, Fetch, Step, join, raw, register_of, source
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.operations import atomic as atomics
@@ -37,6 +37,7 @@ _ALLOWED = frozenset(
     {"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc", "dlc", "th", "scope"}
 )
 _VECTOR = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)$")
+_TO_LDS = re.compile(r"(global|buffer)_load_(?:lds_)?(ubyte|sbyte|ushort|sshort|dword|dwordx3|dwordx4)$")
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
 _TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _ATOMIC = re.compile(r"(global|flat|buffer|ds)_(?:atomic_)?(\w+)$")
@@ -97,6 +98,7 @@ def load(x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, width
         if space == "shared" and x.shared.shadowed:
             who = x.index if lanes is None else lanes
             check_contested(x, site, offset[who], size, who)
+            x.copies.check_read(x, site, offset[who], size, who)
         if space == "global":
             checked.pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=True, release=False)
         checked.measure(x, site, space, offset, lanes, size)
@@ -162,6 +164,7 @@ def note_shared_write(
     same, lost = (np.repeat(flags, g.shape[1] // flags.shape[1], axis=1) for flags in (same, lost))
     race = (shared.overwrites_read(g, warp, lane) & ~same).any(1)
     over = shared.overwrites(g, warp, lane)
+    x.copies.check_write(x, site, g, offsets, lanes)
     shared.mark_written(g, warp, lane)
     x.contested[g[~over]] = 0
     x.contested[g[(over & ~same) | lost]] = site + 1
@@ -266,6 +269,10 @@ def _in_elements(x: Waves, where: Where, count: int) -> list[tuple[int, int, np.
 
 def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What an access to memory does; None for other instructions."""
+    if not isa.is_rdna and (
+        i.name.startswith("global_load_lds_") or (i.name.startswith("buffer_") and "lds" in i.modifiers)
+    ):
+        return _to_lds(i)
     if i.name.startswith(("global_", "flat_", "buffer_", "ds_", "scratch_")) and (
         unknown := i.modifiers.keys() - _ALLOWED
     ):
@@ -337,6 +344,36 @@ def _vector(i: Instruction, kind: str, width: int, count: int, how: str, *, is_l
     if is_load:
         return Step(i, act_load, used, frozenset(target.all), counter)
     return Step(i, act_store, used | frozenset(target.all), frozenset(), counter)
+
+
+def _to_lds(i: Instruction) -> Step:
+    """A load whose words go to LDS: lane n's to the address in m0, plus the instruction's offset, plus n times their size. Narrow elements fill a
+    word. What a buffer's bounds exclude is written as 0."""
+    match, unknown = _TO_LDS.match(i.name), i.modifiers.keys() - _ALLOWED - {"lds"}
+    if match is None or unknown:
+        raise i.error(f"the emulator does not know {min(unknown, default='this load to LDS')} of {i.name}")
+    width, count, how = _WIDTHS[match[2]]
+    locate, used = _buffer(i, 0, width, count) if match[1] == "buffer" else _address(i, 0)
+    site, size, offset = i.index, 4 * count, np.int64(_offset(i))
+
+    def act(x: Waves) -> None:
+        where = locate(x)
+        data = np.zeros((count, x.count), U32)
+        for start, some, inside in _in_elements(x, where, count):
+            found = load(x, site, "global", where.address + start * width, _both(x, inside), width, some)
+            for n, value in enumerate(found):
+                data[start + n] = _narrow(how, width, value, value).ravel()
+        target = x.s[M0].astype(np.int64)[:, np.newaxis] + offset + np.arange(x.warp_size) * size
+        mask = x.mask(x.flat_lanes())
+        offsets, mask = checked.locate_to_write(x, site, "shared", target.ravel(), mask, size, 4)
+        x.issue(x.loads, site, range(0))
+        lanes = x.index if mask is None else np.nonzero(mask)[0]
+        if lanes.size:
+            x.copies.begin(x, site, offsets[lanes], lanes, data[:, lanes])
+            if x.shared.shadowed:
+                x.contested[x.shared.granules(offsets[lanes], size)] = 0
+
+    return Step(i, act, used | {SCALAR + M0}, frozenset(), "loads")
 
 
 def _address_of_store(i: Instruction) -> tuple[Locate, frozenset[int]]:

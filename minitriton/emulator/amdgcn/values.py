@@ -11,8 +11,9 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from minitriton.emulator.amdgcn.clocks import WaveClocks
 from minitriton.emulator.amdgcn.program import NULL, Constant, Instruction, Operand, Register, Symbol, code_address
-from minitriton.emulator.amdgcn.waves import WaveClocks, Waves
+from minitriton.emulator.amdgcn.waves import Waves
 
 Fetch: TypeAlias = Callable[[Waves], np.ndarray]
 Act: TypeAlias = Callable[[Waves], None]

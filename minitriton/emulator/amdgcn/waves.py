@@ -10,56 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitriton.emulator.amdgcn.clocks import Counter, WaveClocks
+from minitriton.emulator.amdgcn.copies import Copies
 from minitriton.emulator.amdgcn.program import ACCUMULATION, EXEC, NULL, SCALAR, SCALARS, Instruction, Isa, Kernel
 from minitriton.emulator.memory.device import GlobalMemory
-from minitriton.emulator.memory.ordering import Clocks
 from minitriton.emulator.memory.shared import SharedMemory
 from minitriton.emulator.report import Report
 from minitriton.emulator.threads import Mask, Threads
 
 POISON = np.uint32(0xA5A5A5A5)
 VECTORS = 2 * ACCUMULATION
-
-
-class WaveClocks(Clocks):
-    """The accesses of each wave to one memory, counted: access `t` of wave `v` has time `t`, and is complete once `done[v] >= t`.
-
-    The lanes of a wave act together and its accesses come in order, so a wave knows its own. A barrier tells the others of the complete
-    ones only: a store that no `s_waitcnt` has covered may not have come to memory yet.
-    """
-
-    in_order = True
-
-    def __init__(self, groups: int, warps: int, enabled: bool) -> None:
-        super().__init__(groups, warps, enabled)
-        self.done = np.zeros(groups * warps, np.int32)
-        self.issued = np.zeros(groups * warps, np.int32)
-        self.released = self.done
-        """What each wave has complete as far as a barrier knows."""
-
-    def issue(self, waves: np.ndarray) -> None:
-        """An access by the given waves is in order."""
-        self.issued[waves] += 1
-        self.synchronize_warps(waves)
-
-    def barrier(self, groups: np.ndarray) -> None:
-        """All waves of the given workgroups pass a barrier."""
-        if not self.enabled:
-            return
-        own = np.arange(self.warps)
-        every = self.known.reshape(self.groups, self.warps, self.warps)
-        known = every[groups]
-        mine = known[:, own, own]
-        known[:, own, own] = self.released.reshape(self.groups, self.warps)[groups]
-        after = np.repeat(known.max(1)[:, np.newaxis], self.warps, 1)
-        after[:, own, own] = mine
-        every[groups] = after
-
-    def release(self, members: np.ndarray) -> np.ndarray:
-        """What the given waves know, their own complete accesses included."""
-        known = self.known[members]
-        known[np.arange(len(members)), members % self.warps] = self.done[members]
-        return known.max(0)
 
 
 @dataclass(slots=True)
@@ -69,32 +29,6 @@ class Pending:
     counter: WaveClocks
     due: np.ndarray
     site: int
-
-
-class Counter(WaveClocks):
-    """The loads, or the stores, of each wave where each have a counter of their own, which are times of the clock of both.
-
-    times[w, n % 64]: when access `n` of wave `w` was made.
-    """
-
-    MOST = 63
-    """Accesses that may be under way; the next one waits for the first."""
-
-    def __init__(self, groups: int, warps: int) -> None:
-        super().__init__(groups, warps, False)
-        self.times = np.zeros((groups * warps, self.MOST + 1), np.int32)
-
-    def issue_at(self, waves: np.ndarray, times: np.ndarray) -> None:
-        """An access by the given waves."""
-        self.issued[waves] += 1
-        self.done[waves] = np.maximum(self.done[waves], self.issued[waves] - self.MOST)
-        self.times[waves, self.issued[waves] % (self.MOST + 1)] = times[waves]
-
-    def first_incomplete(self, waves: np.ndarray) -> np.ndarray:
-        """The time of the first access that may be under way; beyond all times if there is none."""
-        after = self.done[waves] + 1
-        times = self.times[waves, after % (self.MOST + 1)]
-        return np.where(after <= self.issued[waves], times, np.iinfo(np.int32).max)
 
 
 class Waves(Threads):
@@ -125,6 +59,7 @@ class Waves(Threads):
         if memory.shadow is not None:
             memory.shadow.begin(self.vector_memory, self.first_thread)
         self.shared = SharedMemory(ctas, shared_bytes, self.lds, granule)
+        self.copies = Copies(self.shared, self.vector_memory)
         self.cta_offset = self.cta * self.shared.stride
         self.contested = np.zeros(len(self.shared.initialised) if self.shared.shadowed else 0, np.int32)
         """By granule of LDS: one more than the instruction that wrote one of several values there: any of them may remain."""
@@ -239,6 +174,8 @@ class Waves(Threads):
             both = self.vector_memory
             first = np.minimum(self.loads.first_incomplete(waves), self.stores.first_incomplete(waves))
             both.done[waves] = np.maximum(both.done[waves], np.minimum(both.issued[waves], first - 1))
+        if self.copies.under_way:
+            self.copies.arrived()
 
     def arrived(self) -> None:
         """Forgets what has come to its registers."""

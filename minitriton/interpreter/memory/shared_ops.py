@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.shared_memory.membar import meets_by_warp
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.dialects import gpu, tt, ttg, ttng
+from minitriton.dialects import amdg, gpu, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.narrowing import instance_of
@@ -24,7 +24,7 @@ from minitriton.dialects.ttg.memory_ops import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.memory.ops import load_where
+from minitriton.interpreter.memory.ops import buffered, load_where, pointee_size
 from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Array, Meaning, scalar
@@ -125,6 +125,21 @@ def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: TileMachine) -> Callable[
         mask = rest[0] if has_mask else None
         other = rest[-1] if len(rest) > has_mask else None
         shared.copy_async(op, view, load_where(memory, np.asarray(addresses), mask, other, dtype), warps)
+        return TOKEN
+
+    return run
+
+
+@STATEFUL_OPS.add(amdg.BufferLoadToLocalOp)
+def _buffer_load_to_local(op: amdg.BufferLoadToLocalOp, machine: TileMachine) -> Callable[..., Array]:
+    shared, memory, size = machine.shared, machine.memory, pointee_size(op.ptr.type)
+    dtype, warps = element_dtype(op.dest.type), holders(op.offsets.type)
+
+    def run(view: BufferView, pointer: Array, offsets: Array, *rest: Array) -> Array:
+        given = iter(rest)
+        mask = next(given) if op.mask is not None else None
+        other = next(given) if op.other is not None else None
+        shared.copy_async(op, view, load_where(memory, buffered(pointer, offsets, size), mask, other, dtype), warps)
         return TOKEN
 
     return run

@@ -7,9 +7,9 @@
 
 A load waits in registers while the dot of the iteration before runs, then goes to LDS: with two stages one buffer is enough. Loads whose users want
 no common buffer stay in registers. With `use-async-copy` loads go to LDS by themselves, and one more buffer is needed. The last iterations follow the
-loop, whose body thus has no conditions (`expander`).
+loop, whose body thus has no conditions (`expander`). On gfx950 large buffers of 16-bit operands are padded, not swizzled, where they are copied to.
 
-Counterparts of LowerLoops.cpp and Pipeline.cpp of AMD, without the padded buffers that async copies have on gfx950.
+Counterparts of LowerLoops.cpp and Pipeline.cpp of AMD, and of composePaddedLayout in Utility.cpp.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import Contraction
+from minitriton.dialects.facts.launch import features_of
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_in, ops_of
-from minitriton.layouts.builders import swizzled_shared_for_dot
+from minitriton.layouts.builders import padded_for_copies, swizzled_shared_for_dot
 from minitriton.layouts.encodings import (
     AmdMfma,
     DotOperand,
@@ -81,11 +82,15 @@ Position = tuple[int, Cluster]
 # Which buffer ---------------------------------------------------------------------------------------------------------
 
 
-def _buffer(load: Operation) -> SharedEncoding | None:
-    """The buffer in LDS that all users of a load agree on; None if they do not. The widest of their accesses is taken."""
+def _buffer(load: Operation, facts: AxisInfoAnalysis | None) -> SharedEncoding | None:
+    """The buffer in LDS that all users of a load agree on; None if they do not. The widest of their accesses is taken.
+
+    `facts`: where loads are copied without registers.
+    """
+    is_padded = facts is not None and features_of(load).sm == "gfx950" and is_wide_enough(cast(tt.LoadOp, load), facts)
     found: list[SharedEncoding] = []
     for use in load.results[0].uses:
-        wanted = _wanted_by(use.operation, load.results[0])
+        wanted = _wanted_by(use.operation, load.results[0], is_padded)
         if wanted is None:
             return None
         found.append(wanted)
@@ -99,7 +104,7 @@ def _buffer(load: Operation) -> SharedEncoding | None:
     return first
 
 
-def _wanted_by(user: Operation, value: SSAValue) -> SharedEncoding | None:
+def _wanted_by(user: Operation, value: SSAValue, is_padded: bool) -> SharedEncoding | None:
     if len(user.results) != 1:
         return None
     result = user.results[0]
@@ -121,6 +126,11 @@ def _wanted_by(user: Operation, value: SSAValue) -> SharedEncoding | None:
     order = order_for_memory(source, shape)
     if len(shape) == 3:
         order = (*(dim for dim in order if dim != 0), 0)
+    padded = None
+    if is_padded and further_on is None:
+        padded = padded_for_copies(operand, shape, order, source.cga, element_bits(cast(TensorType, value.type)))
+    if padded is not None:
+        return padded
     return swizzled_shared_for_dot(operand, shape, order, source.cga, element_bits(cast(TensorType, value.type)))
 
 
@@ -243,7 +253,7 @@ def _lower_single(
         schedule.insert(op, stage, clusters[GLOBAL_LOAD if old[cluster] == 0 else COMPUTE])
     made = _Copies(loop, schedule, buffers, facts if copies else None)
     for each in loads:
-        layout = _buffer(each.load)
+        layout = _buffer(each.load, facts if copies else None)
         if layout is not None and isinstance(each.load, tt.LoadOp):
             waits = schedule.stage(each.load) != last
             wait = (stages[ASYNC_WAIT], clusters[ASYNC_WAIT]) if waits else None
@@ -267,7 +277,7 @@ def _lower_chained(
     clusters = list(schedule.clusters)
     made = _Copies(loop, schedule, 2 if copies else 1, facts if copies else None)
     for each in loads:
-        layout = _buffer(each.load)
+        layout = _buffer(each.load, facts if copies else None)
         if layout is None or not isinstance(each.load, tt.LoadOp):
             continue
         is_first = schedule.stage(each.load) == 0

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from math import gcd
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.access_width import most_elements, neighbours
+from minitriton.analysis.access_width import buffer_width, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import access_shape, pointee_bits, pointee_bytes
+from minitriton.analysis.wave_copies import Copy, instructions_of_every_wave
 from minitriton.dialects import amdg, tt, ttg
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.tt.types import element_type
@@ -49,12 +48,18 @@ class UpdateAsyncWaitCount(Pass, stage="ttgir", origin="triton"):
     requires = frozenset({Property.ENCODINGS})
     arch_generation_name: str = ""
     """LLVM's name of the GPU."""
+    sure_copies_only: bool = False
+    """Whether copies count that every wave is sure to issue, no others: a wave whose lanes are all masked branches around a copy."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Replace every wait."""
         if self.arch_generation_name not in _WITH_COPIES:
             return
-        instructions = _Instructions(AxisInfoAnalysis(op), remarks=self.arch_generation_name in ("gfx942", "gfx950"))
+        instructions = _Instructions(
+            AxisInfoAnalysis(op),
+            remarks=self.arch_generation_name in ("gfx942", "gfx950"),
+            sure_on=self.arch_generation_name if self.sure_copies_only else "",
+        )
         for wait in ops_of(op, ttg.AsyncWaitOp):
             tokens = list(operand_values(wait))
             if tokens:
@@ -71,8 +76,8 @@ class UpdateAsyncWaitCount(Pass, stage="ttgir", origin="triton"):
 class _Instructions:
     """How many instructions that copy to LDS an op becomes."""
 
-    def __init__(self, facts: AxisInfoAnalysis, remarks: bool) -> None:
-        self.facts, self.remarks = facts, remarks
+    def __init__(self, facts: AxisInfoAnalysis, remarks: bool, sure_on: str) -> None:
+        self.facts, self.remarks, self.sure_on = facts, remarks, sure_on
         self.known: dict[Operation, int] = {}
 
     def of(self, op: Operation) -> int:
@@ -82,11 +87,13 @@ class _Instructions:
         return self.known[op]
 
     def _count(self, op: Operation) -> int:
+        if self.sure_on and isinstance(op, Copy):
+            return instructions_of_every_wave(self.facts, op, self.sure_on)
         if isinstance(op, ttg.AsyncCopyGlobalToLocalOp):
             width = neighbours(self.facts, op.src, None).width
             return self._accesses(op.src, op.destination, op.mask, width)
         if isinstance(op, amdg.BufferLoadToLocalOp):
-            return self._accesses(op.offsets, op.dest, op.mask, self._buffer_width(op))
+            return self._accesses(op.offsets, op.dest, op.mask, buffer_width(self.facts, op.ptr, op.offsets, None))
         if self.remarks and any(
             isinstance(effect.value, SSAValue) and _is_global(effect.value) for effect in own_effects(op) or ()
         ):
@@ -96,13 +103,6 @@ class _Instructions:
                 "might impact performance.",
             )
         return 0
-
-    def _buffer_width(self, op: amdg.BufferLoadToLocalOp) -> int:
-        shape = access_shape(cast(TensorType, op.offsets.type))
-        size, offsets = pointee_bytes(op.ptr.type), self.facts.get(op.offsets)
-        aligned = gcd(self.facts.get(op.ptr).divisibility[0], offsets.divisibility[shape.fastest_dim] * size) // size
-        most = most_elements(pointee_bits(op.ptr.type))
-        return max(1, min(offsets.contiguity[shape.fastest_dim], aligned, shape.contiguous_per_thread, most))
 
     def _accesses(self, source: SSAValue, buffer: SSAValue, mask: SSAValue | None, width: int) -> int:
         layout, shape = layout_of_value(source), shape_of(source)
