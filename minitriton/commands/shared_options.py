@@ -206,3 +206,16 @@ def progress() -> Generator[Callable[[str], None]]:
         yield show_progress
     finally:
         show_progress("")
+
+
+def add_launch_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--launch` to a command that takes a program."""
+    parser.add_argument(
+        "--launch", metavar="DIR",
+        help="a launch that `minitriton record` wrote: its kernel, types, options, grid and inputs, where nothing else is given",
+    )  # fmt: skip
+
+
+def is_launch(name: str) -> bool:
+    """Whether a command line's `name` is the folder of a recorded launch."""
+    return (Path(name) / "launch.json").exists()

@@ -14,14 +14,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_arch, add_races
+from minitriton.commands.shared_options import add_arch, add_races, is_launch
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
-from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.start_page import remember, require_program
-from minitriton.explorer.terminal import is_coloured
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
-from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
     from minitriton.explorer.compile_request import CompileRequest
@@ -126,7 +123,7 @@ def run_run(given: argparse.Namespace) -> int:
 
 def run_diff(given: argparse.Namespace) -> int:
     """Prints the table, or one difference. 1 if a pass failed, else 0."""
-    from minitriton.explorer.terminal import difference_text, pass_table
+    from minitriton.explorer.terminal import difference_text, is_coloured, pass_table
 
     _, recording = recording_of(given)
     if given.pass_name is None:
@@ -155,7 +152,6 @@ def run_explore(given: argparse.Namespace) -> int:
     asked += _compared(given, sources[0])
     for one in asked:
         require_program(one)
-    asked = [with_own_launch(one) for one in asked]
     if given.html is None:
         remember(asked)
         if not 0 <= given.port < 1 << 16:
@@ -163,7 +159,9 @@ def run_explore(given: argparse.Namespace) -> int:
         from minitriton.explorer.server import serve
 
         return serve(asked, port=given.port, browser=not given.no_browser, as_json=given.json)
-    return _write_page(given.html, asked, as_json=given.json)
+    from minitriton.explorer.own_launch import with_own_launch
+
+    return _write_page(given.html, [with_own_launch(one) for one in asked], as_json=given.json)
 
 
 def _compared(given: argparse.Namespace, source: str | None) -> list[CompileRequest]:
@@ -191,6 +189,7 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
             found.append(source)
             continue
         from minitriton.explorer.program import MOST_KERNELS, kernels_in
+        from minitriton.lab.launches.recorded import launches_in
 
         launches = launches_in(Path(source))
         kernels = launches or kernels_in(Path(source))
@@ -232,6 +231,7 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
 
 def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[RequestedProgram, Recording]:
     """The compile that the command line asks for."""
+    from minitriton.explorer.own_launch import with_own_launch
     from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record
 

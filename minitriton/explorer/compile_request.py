@@ -16,13 +16,18 @@ import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
 
-from minitriton.commands.shared_options import add_arch, add_launch_arguments, add_pipeline_edits
+from minitriton.commands.shared_options import (
+    add_arch,
+    add_launch_arguments,
+    add_launch_option,
+    add_pipeline_edits,
+    is_launch,
+)
 from minitriton.errors import MinitritonError
 from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked
 from minitriton.host.seals import is_own, seal
 from minitriton.host.seals import is_trusted as trusted_file
-from minitriton.lab.launches.recorded import add_launch_option, is_launch, read_launch
 from minitriton.target import OPTIONS_THAT_NAME_FILES, arch_named
 
 
@@ -93,6 +98,12 @@ class CompileRequest:
         named = any(option.partition("=")[0] in OPTIONS_THAT_NAME_FILES for option in self.options)
         in_source = ".py" in self.source and not trusted_file(self.source.partition(":")[0])
         return bool(self.kernel_text is not None or self.loads or named or in_source)
+
+    @property
+    def says_its_launch(self) -> bool:
+        """Whether it says what it is compiled for or run with: otherwise the kernel's own file is asked (`own_launch`)."""
+        said = self.signature or self.launch or self.grid or self.numbers or self.sizes or self.inputs
+        return bool(said or self.kernel_text is not None or ".py" not in self.source)
 
     def plain(self) -> Question:
         """As JSON can hold it, without what has its default."""
@@ -236,7 +247,11 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> CompileReq
     source = source or given.source
     if source and is_launch(source):
         given.launch, source = given.launch or source, None
-    launch = None if given.launch is None else read_launch(given.launch)
+    launch = None
+    if given.launch is not None:
+        from minitriton.lab.launches.recorded import read_launch
+
+        launch = read_launch(given.launch)
     source = source or (launch and launch.reference)
     if not source:
         raise MinitritonError(

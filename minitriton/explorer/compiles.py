@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
 from minitriton.explorer.program import RequestedProgram, open_program
+from minitriton.explorer.read_files import Stamps, changed, reading
 from minitriton.explorer.recording import Recording, StepAnchor, record
 from minitriton.explorer.wire import InspectionJson
 
@@ -30,8 +30,8 @@ class RecordedCompile:
     has_modules: bool = True
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""
-    stamp: list[int] | None = None
-    """Of the file when it was compiled."""
+    read: Stamps = field(default_factory=dict[str, str])
+    """The files that it was made of, as they were."""
     seconds: float = 0.0
     """That it took, with what was recorded of it."""
     ran: Ran | None = None
@@ -49,19 +49,15 @@ class RecordedCompile:
         return self.tables.files
 
 
-def stamp_of(asked: CompileRequest) -> list[int] | None:
-    """What changes when the file that is compiled does; None for a kernel of the corpus, and for edited text."""
-    if asked.kernel_text is not None:
-        return None
-    try:
-        found = os.stat(asked.source.partition(":")[0])
-    except OSError:
-        return None
-    return [found.st_mtime_ns // 1000, found.st_size]
-
-
 def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> RecordedCompile:
-    stamp, start = stamp_of(asked), time.perf_counter()
+    with reading() as read:
+        found = _compiled(asked, keep, only)
+    found.read = read.stamps
+    return found
+
+
+def _compiled(asked: CompileRequest, keep: bool, only: StepAnchor | None) -> RecordedCompile:
+    start = time.perf_counter()
     program = open_program(asked)
     try:
         recording = record(
@@ -75,7 +71,7 @@ def _made(asked: CompileRequest, keep: bool, only: StepAnchor | None = None) -> 
         raise
     recording.default_pipeline = str(program.default_pipeline())
     found = RecordedCompile(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
-    found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
+    found.ended, found.seconds = time.time(), time.perf_counter() - start
     return found
 
 
@@ -87,11 +83,10 @@ class Compiles:
         self._keeps = keeps
 
     def opened(self, asked: CompileRequest, *, kept: bool = False) -> RecordedCompile:
-        """The compile of `asked`, made or, while its file is what it was, remembered; `kept`: with its modules in any case."""
+        """The compile of `asked`, made or, while its files are what they were, remembered; `kept`: with its modules in any case."""
         found = self._opened.get(asked)
-        stamp = stamp_of(asked)
         keep = kept or self._keeps
-        if found is None or found.stamp != stamp or (kept and not found.has_modules):
+        if found is None or changed(found.read) or (kept and not found.has_modules):
             found = self._opened[asked] = _made(asked, keep)
             while len(self._opened) > _KEPT:
                 self._opened.popitem(last=False)
@@ -101,7 +96,7 @@ class Compiles:
     def looked(self, asked: CompileRequest, only: StepAnchor) -> RecordedCompile:
         """The compile of `asked` with the lines of one step, before and after it, or, where it is known or a pass fails, of all."""
         found = self._opened.get(asked)
-        if found is None or found.stamp != stamp_of(asked):
+        if found is None or changed(found.read):
             made = _made(asked, False, only)
             if all(step.error is None for step in made.recording.steps):
                 return made

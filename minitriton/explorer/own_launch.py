@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.lab.launches.recorded import launches_in, read_launch
-from minitriton.runtime.cuda_driver import has_gpu
 
 if TYPE_CHECKING:
     from minitriton.explorer.compile_request import CompileRequest
@@ -36,8 +34,7 @@ _MAIN = re.compile(r"^if __name__ == ['\"]__main__['\"]", re.MULTILINE)
 
 def with_own_launch(asked: CompileRequest) -> CompileRequest:
     """`asked` with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
-    is_said = asked.signature or asked.launch or asked.grid or asked.numbers or asked.sizes or asked.inputs
-    if is_said or asked.kernel_text is not None or ".py" not in asked.source:
+    if asked.says_its_launch:
         return asked
     found = own_launch(asked.source)
     return asked if found is None else replace(asked, launch=str(found.folder), source=_named(asked.source, found))
@@ -53,6 +50,8 @@ def own_launch(source: str) -> RecordedLaunch | None:
     path = Path(file)
     if not path.is_file():
         return None
+    from minitriton.lab.launches.recorded import launches_in, read_launch
+
     for folder in launches_in(RECORDED) if RECORDED.is_dir() else []:
         try:
             launch = read_launch(folder)
@@ -111,6 +110,9 @@ def _record_case(path: Path, name: str, declared: list[Path], folder: Path) -> b
 
 def _record_program(path: Path, name: str, folder: Path) -> None:
     """Runs the file as a program until its first launch of the kernel is written down, and ends it."""
+    from minitriton.lab.launches.recorded import launches_in
+    from minitriton.runtime.cuda_driver import has_gpu
+
     options = [*(["--kernel", name] if name else []), *([] if has_gpu() else ["--cpu"])]
     command = [sys.executable, "-m", "minitriton", "record", "--out", str(folder), "--most", "1", *options, str(path)]
     print(f"{path} is run until its first launch of {name or 'a kernel'}", file=sys.stderr)

@@ -27,6 +27,7 @@ from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.read_files import leave_out
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.host.whole_file import write_whole
 from minitriton.lab import corpus
@@ -243,6 +244,7 @@ _shared: list[str] = []
 def write_edited_kernels_to(folder: str) -> None:
     """Makes this process write them there, instead of to a folder of its own: processes then agree on the paths of edited files."""
     _shared[:] = [folder]
+    leave_out(folder)
 
 
 def _scratch() -> str:
@@ -251,4 +253,6 @@ def _scratch() -> str:
 
 @cache
 def _own_scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="minitriton-explorer-")
+    made: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(prefix="minitriton-explorer-")
+    leave_out(made.name)
+    return made

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import hmac
 import json
-import os
 import secrets
 import signal
 import socket
@@ -20,14 +19,17 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import error_bytes
-from minitriton.explorer.packing import live_page
+from minitriton.explorer.page import live_page
+from minitriton.explorer.stored_compiles import is_stored, stored
 from minitriton.explorer.wire import Json, Question
 from minitriton.explorer.worker import Asking, Worker
+from minitriton.host.source_text import source_text
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -77,7 +79,8 @@ class _Service:
         return Response(text, media_type="text/html", headers=headers)
 
     async def session(self, request: Request) -> Response:
-        """What a page starts with: the token, for a code that has not been used or for the token itself; what to ask first."""
+        """What a page starts with: the token, for a code that has not been used or for the token itself; what to ask first, and
+        the kernels' files, to be seen before they are compiled."""
         self._refuse_strangers(request)
         given = await self._given(request)
         code = given.get("code")
@@ -93,7 +96,9 @@ class _Service:
                 403,
                 "this address opens the page once only: open the one that the terminal of `minitriton explore` shows",
             )
-        return self._json(json.dumps({"token": token, "asked": [one.plain() for one in self.asked]}).encode())
+        asked = [one.plain() for one in self.asked]
+        texts = [_text_of(one) for one in self.asked]
+        return self._json(json.dumps({"token": token, "asked": asked, "texts": texts}).encode())
 
     async def answer(self, request: Request) -> Response:
         """The answer to a question. A page that goes away gives its question up."""
@@ -205,14 +210,11 @@ def serve(
         pool = WorkerPool(scratch, stack)
         for one in asked:
             # Compiled by the time that the page asks for it, and begun before this process imports its own libraries.
-            plain = one.plain()
-            for name, given in (("compile", {}), ("inspect", {"step": 0})):
-                ahead = name, {"asked": plain, **given}, None, Asking(is_waited_for=False)
-                threading.Thread(target=pool.ask, args=ahead, daemon=True).start()
+            pool.ahead("compile", {"asked": one.plain(), "opens": True})
+            if one.says_its_launch:
+                pool.ahead("inspect", {"asked": one.plain(), "step": 0})
         if not asked:
-            threading.Thread(
-                target=pool.ask, args=("start", {}, None, Asking(is_waited_for=False)), daemon=True
-            ).start()
+            pool.ahead("start", {})
         app = application(guard, asked, pool)
         import uvicorn
 
@@ -328,19 +330,17 @@ MOST_PAGES = 3
 """Pages with processes of their own; a further one shares those of the page that asked longest ago."""
 
 
-MOST_COMPILED = 4
-"""Compiles whose answers are remembered for other pages."""
-
-
-def _stamp(given: Question) -> tuple[int, int] | None:
-    """What changes when the file of a question does; None where it is about no file."""
-    asked = given.get("asked")
-    source = asked.get("source") if isinstance(asked, dict) else None
+def _text_of(asked: CompileRequest) -> str | None:
+    """The text of a kernel's file."""
+    file = asked.source.partition(":")[0]
     try:
-        found = os.stat(str(source).partition(":")[0])
-    except OSError:
+        return asked.kernel_text or (source_text(file) if file.endswith(".py") else None)
+    except (OSError, ValueError, SyntaxError):
         return None
-    return found.st_mtime_ns, found.st_size
+
+
+def _named(name: str, given: Question) -> str:
+    return f"{name} {json.dumps(given, sort_keys=True)}"
 
 
 class WorkerPool:
@@ -353,27 +353,32 @@ class WorkerPool:
         self._seats: dict[str, int] = {}
         """The number of a page's processes, the page that asked last at the end."""
         self._workers: dict[tuple[str, int], Worker] = {}
-        self._compiled: dict[tuple[str, tuple[int, int] | None], bytes] = {}
+        self._ahead: dict[str, Future[bytes]] = {}
 
     def ask(self, name: str, given: Question, page: str | None = None, asking: Asking | None = None) -> bytes:
-        """The answer of service `name`, as JSON. Without `page`: by the processes that the first page will have.
+        """The answer of service `name`, as JSON: what was compiled before, by any process, waits for nothing."""
+        found = stored(given) if name == "compile" and is_stored(name, given) else None
+        if found is not None:
+            return found
+        worker = self._worker(_ROLES.get(name, "answering"), page)
+        running = self._ahead.pop(_named(name, given), None)
+        if running is None:
+            return worker.ask(name, given, asking)
+        if asking is not None:
+            # Who gives it up ends that process: nobody else waits for what it computes.
+            asking.worker = self._worker(_ROLES.get(name, "answering"), None)
+        return running.result()
 
-        What one page has compiled another is given, while the file is what it was: a page that is opened again waits for nothing.
-        """
-        if name != "compile" or given.keys() != {"asked"}:
-            return self._ask(name, given, page, asking)
-        key = json.dumps(given, sort_keys=True), _stamp(given)
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._ask(name, given, page, asking)
-            if found.startswith(b'{"ok"'):
-                self._compiled[key] = found
-                while len(self._compiled) > MOST_COMPILED:
-                    self._compiled.pop(next(iter(self._compiled)), None)
-        return found
+    def ahead(self, name: str, given: Question) -> None:
+        """Begins with an answer that the first page will ask for."""
+        worker = self._worker(_ROLES.get(name, "answering"), None)
+        running = self._ahead[_named(name, given)] = Future[bytes]()
 
-    def _ask(self, name: str, given: Question, page: str | None, asking: Asking | None) -> bytes:
-        return self._worker(_ROLES.get(name, "answering"), page).ask(name, given, asking)
+        def answer() -> None:
+            found = stored(given) if is_stored(name, given) else None
+            running.set_result(found or worker.ask(name, given, Asking(is_waited_for=False)))
+
+        threading.Thread(target=answer, daemon=True).start()
 
     def _worker(self, role: str, page: str | None) -> Worker:
         with self._lock:

@@ -22,7 +22,7 @@ from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.compiles import Compiles, RecordedCompile, stamp_of
+from minitriton.explorer.compiles import Compiles, RecordedCompile
 from minitriton.explorer.execution import Ran, largest_difference, run_program, traced_run
 from minitriton.explorer.failures import answered
 from minitriton.explorer.inspection import Tables, inspect_state
@@ -33,6 +33,7 @@ from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
+from minitriton.explorer.read_files import changed
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.start_page import catalogue, remember, require_program
@@ -98,10 +99,10 @@ class ExplorerSession(Compiles):
         if name not in SERVICES:
             raise MinitritonError(f"the explorer lacks the service {name!r}", help="it has: " + ", ".join(SERVICES))
         stamp = given.get("stamp")
-        if stamp is not None and name not in ("compile", "states") and stamp != stamp_of(asked_of(given)):
-            raise MinitritonError(
-                f"{asked_of(given).source} has changed since this page compiled it", help="load the page again"
-            )
+        if isinstance(stamp, dict) and name not in ("compile", "states"):
+            file = changed({path: str(one) for path, one in stamp.items()})
+            if file is not None:
+                raise MinitritonError(f"{file} has changed since this page compiled it", help="load the page again")
         return SERVICES[name](self, given)
 
 
@@ -113,8 +114,8 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("opens"):
         require_program(asked)
-        asked = with_own_launch(asked)
         remember([asked])
+        asked = with_own_launch(asked)
     if given.get("again"):
         session.forget(asked)
     match given.get("look"):
@@ -123,7 +124,7 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
         case _:
             opened = session.opened(asked)
     took = {"ended": opened.ended, "seconds": round(opened.seconds, 3)}
-    found: CompileJson = {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
+    found: CompileJson = {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.read}
     if opened.recording.shown is not None:
         found["shown"] = opened.recording.shown
     return found

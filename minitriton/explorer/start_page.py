@@ -16,8 +16,6 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.wire import GroupJson, OfferedJson
 from minitriton.host.whole_file import write_whole
-from minitriton.lab import corpus
-from minitriton.lab.corpus.case import KERNELS
 
 _MOST_RECENT = 12
 _EXAMPLES = ("Kernels in Triton", "."), ("Kernels in Gluon", "gluon")
@@ -41,11 +39,16 @@ def require_program(asked: CompileRequest) -> None:
                 f"{file} has {len(found)} kernels", help=f"write {file}:KERNEL with one of: {', '.join(found)}"
             )
     else:
+        from minitriton.lab import corpus
+
         corpus.find(asked.source)
 
 
 def catalogue() -> list[GroupJson]:
     """Groups of kernels to open, those opened last first."""
+    from minitriton.lab import corpus
+    from minitriton.lab.corpus.case import KERNELS
+
     groups: list[GroupJson] = [{"title": "Opened before", "kernels": _recent()}]
     for title, folder in _EXAMPLES:
         files = [path for path in sorted((KERNELS / folder).glob("*.py")) if path.stem not in _FOR_TESTS]

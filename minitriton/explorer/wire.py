@@ -93,7 +93,8 @@ class CompileJson(TypedDict):
     options: NotRequired[dict[str, int]]
     label: NotRequired[str]
     took: NotRequired[dict[str, float]]
-    stamp: NotRequired[list[int] | None]
+    stamp: NotRequired[dict[str, str]]
+    """Files that it was made of, by path, with what changes when they do: questions about it are refused then."""
     shown: NotRequired[int]
     """The one step whose states have lines: service "states" has those of the others."""
     kept: NotRequired[KeptJson]

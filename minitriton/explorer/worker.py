@@ -15,9 +15,10 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import threading
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.failures import error_bytes, most_memory
@@ -202,7 +203,12 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     _limit_memory()
     from minitriton.explorer import program
     from minitriton.explorer.packing import packed
+    from minitriton.explorer.read_files import forget_changed_modules, reading
     from minitriton.explorer.session import ExplorerSession
+    from minitriton.explorer.stored_compiles import is_stored, store
+
+    # Bytecode goes by the second in which a source changed: a file that is edited twice within one would be taken for what it was.
+    sys.dont_write_bytecode = True
 
     if scratch is not None:
         program.write_edited_kernels_to(scratch)
@@ -217,8 +223,11 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
         except (EOFError, OSError):
             _remove_after(scratch)
             return
+        found, read = None, None
         try:
-            found = session.answer(name, given)
+            forget_changed_modules()
+            with reading() as read:
+                found = session.answer(name, given)
             answer = json.dumps({"ok": packed(found) if "states" in found else found}, separators=(",", ":")).encode()
         except Exception as error:
             answer = error_bytes(error)
@@ -226,3 +235,5 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
             pipe.send_bytes(answer)
         except (OSError, ValueError):
             return
+        if found is not None and read is not None and is_stored(name, given):
+            store(given, answer, {**read.stamps, **cast("dict[str, str]", found.get("stamp"))})

@@ -15,6 +15,7 @@ from minitriton.commands.shared_options import (
     add_arch,
     add_json,
     add_launch_arguments,
+    add_launch_option,
     add_pipeline_edits,
     add_races,
     add_time_limit,
@@ -25,7 +26,6 @@ from minitriton.commands.shared_options import (
 )
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
-from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.pipeline.pass_registry import load_own_passes
 
 if TYPE_CHECKING:

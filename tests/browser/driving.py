@@ -34,7 +34,9 @@ class Page:
 
     def wait_until_ready(self) -> None:
         """Waits for what the page says of itself."""
-        wait_for(lambda: self.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready"))
+        wait_for(
+            lambda: self.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready") not in (None, "source")
+        )
 
     def wait_until_checked(self) -> None:
         """Waits for the verdicts on all passes."""

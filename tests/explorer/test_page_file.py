@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from minitriton.explorer.packing import _page as page
-from minitriton.explorer.packing import live_page
+from minitriton.explorer.page import live_page
+from minitriton.explorer.page import page_with as page
 
 
 def test_marks_in_what_is_shown_stay_as_they_are() -> None:

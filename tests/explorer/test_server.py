@@ -30,7 +30,7 @@ pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import most_memory
-from minitriton.explorer.server import DEFAULT_PORT, WorkerPool, bound_socket
+from minitriton.explorer.server import DEFAULT_PORT, bound_socket
 from minitriton.explorer.worker import Asking, Worker
 
 KERNEL = "log_sum_exp"
@@ -365,32 +365,3 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_what_one_page_compiled_another_is_given_until_the_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text("first")
-    asked: list[str] = []
-
-    def answer(self: Worker, name: str, given: dict[str, Any], asking: object = None) -> bytes:
-        asked.append(name)
-        return b'{"ok": 1}' if kernel.read_text() != "wrong" else b'{"error": 1}'
-
-    monkeypatch.setattr(Worker, "ask", answer)
-    with contextlib.ExitStack() as stack:
-        pool = WorkerPool(str(tmp_path), stack)
-        question = {"asked": {"source": f"{kernel}:k"}}
-        assert pool.ask("compile", question, "one") == pool.ask("compile", question, "two") == b'{"ok": 1}'
-        assert asked == ["compile"]
-        pool.ask("compile", {**question, "again": True}, "two")
-        kernel.write_text("a longer text")
-        pool.ask("compile", question, "two")
-        pool.ask("run", question, "two")
-        pool.ask("run", question, "two")
-        assert asked == ["compile", "compile", "compile", "run", "run"]
-        kernel.write_text("wrong")
-        pool.ask("compile", question, "one")
-        pool.ask("compile", question, "one")
-        assert len(asked) == 7

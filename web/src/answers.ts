@@ -127,18 +127,18 @@ export class Server implements Answers {
   private readonly running = new Set<Running>();
   private known = new WeakMap<Compile, Map<string, Promise<unknown>>>();
 
-  /** Gets the token, by the code of the address (which then leaves it) or as this browser has it, and what to show first. */
-  async begin(): Promise<CompileRequest[]> {
+  /** Gets the token, by the code of the address (which then leaves it) or as this browser has it, and what to show first: with the text of its file. */
+  async begin(): Promise<{ asked: CompileRequest[]; texts: (string | null)[] }> {
     const given = new URLSearchParams(location.hash.slice(1));
     const code = given.get("code");
     given.delete("code");
     if (code) history.replaceState(null, "", `#${given}`);
     // The storage of this origin, port included: another page of this browser finds it there.
     this.token = localStorage.getItem(TOKEN) ?? "";
-    const session = await this.post<{ token: string; asked: CompileRequest[] }>("session", { code });
+    const session = await this.post<{ token: string; asked: CompileRequest[]; texts: (string | null)[] }>("session", { code });
     this.token = session.token;
     localStorage.setItem(TOKEN, session.token);
-    return session.asked;
+    return session;
   }
 
   /** The services that somebody waits for, the one that was asked first at the front. */
@@ -156,6 +156,8 @@ export class Server implements Answers {
     if (!how.opens) void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
     return unpacked(await this.ask<Packed>("compile", { asked, ...how }));
   };
+  /** The same, compiled in any case, by who answers about values. */
+  states = async (asked: CompileRequest): Promise<Compile> => unpacked(await this.ask<Packed>("states", { asked, opens: true }));
   compileLink = async (code: string): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { link: code }));
   compileLooking = async (asked: CompileRequest, at: { text: string; near: number }): Promise<Compile> => {
     // Two processes, side by side: one prints what is looked at and has answered when the other still prints.
@@ -188,7 +190,8 @@ export class Server implements Answers {
     const key = `${name} ${JSON.stringify(given)}`;
     const known = answers.get(key);
     if (known) return known as Promise<T>;
-    const found = this.ask<A>(name, { asked: compile.asked, stamp: compile.stamp ?? null, ...given }).then(made);
+    const begun = compile.isPreview ? compile.rest : undefined;
+    const found = Promise.resolve(begun).then(() => this.ask<A>(name, { asked: compile.asked, stamp: compile.stamp ?? null, ...given })).then(made);
     answers.set(key, found);
     // What failed may succeed when it is asked for again: a worker that died is followed by another.
     found.catch(() => answers.delete(key));

@@ -11,8 +11,8 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { archName, hasFacts, unpacked, type Compile, type Packed, type Step, type Verdict } from "./payload";
-import { baseName, Session, type Change, type Shown } from "./session";
+import { archName, areSame, baseName, hasFacts, preview, unpacked, type Compile, type CompileRequest, type Packed, type Step, type Verdict } from "./payload";
+import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { chooseKernel } from "./start";
@@ -29,18 +29,15 @@ async function start(): Promise<void> {
   const answers: Answers = server ?? new File("lessons" in given ? given.lessons : undefined);
   const compiles: Compile[] = "compiles" in given ? (await inflated<Packed[]>(given.compiles)).map(unpacked) : [];
   if (server) showWaiting(server);
-  const begun = server ? await server.begin() : [];
+  const { asked: begun, texts } = server ? await server.begin() : { asked: [], texts: [] };
   const linked = new URLSearchParams(location.hash.slice(1)).get("state");
   const isStart = server !== null && !linked && (begun.length === 0 || location.hash === "#start");
   if (isStart) compiles.push(await chooseKernel(answers));
-  for (const asked of isStart ? [] : begun) {
-    try {
-      compiles.push(await answers.compile(asked));
-    } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
-      document.body.dataset.ready = "failed";
-      compiles.push(await new Promise<Compile>((mended) => showFailure(error.problem, asked, answers, mended)));
-    }
+  for (const [at, asked] of isStart ? [] : begun.entries()) {
+    const text = texts[at];
+    const made = compiledOrMended(asked, answers);
+    const isThere = text && begun.length === 1 ? await Promise.race([made.then(() => true), new Promise((next) => setTimeout(next, PATIENCE))]) : true;
+    compiles.push(isThere ? await made : preview(asked, text!, made));
   }
   if (!compiles.length && linked) compiles.push(await answers.compileLink(linked));
   nameCompiles(compiles);
@@ -59,9 +56,40 @@ async function start(): Promise<void> {
   build(session);
   if (begun.length === 0 && answers.live) session.writeAddress();
   if (firstTrouble) trouble(firstTrouble);
+  document.body.dataset.ready = "source";
+  performance.mark("source");
+  await compiles[0]!.rest;
   document.body.dataset.ready = "true";
   performance.mark("ready", { detail: compiles[0]!.took });
+  if (server) for (const [at, asked] of begun.entries()) if (compiles[at]?.stored) void verified(session, compiles[at], asked, server);
 }
+
+/** A compile, be it one that is mended on the page first. */
+async function compiledOrMended(asked: CompileRequest, answers: Answers): Promise<Compile> {
+  try {
+    return await answers.compile(asked, { opens: true });
+  } catch (error) {
+    if (!(error instanceof Trouble)) throw error;
+    document.body.dataset.ready = "failed";
+    return new Promise<Compile>((mended) => showFailure(error.problem, asked, answers, mended));
+  }
+}
+
+/** Compiles again what an earlier process compiled, and shows that where it is not the same. */
+async function verified(session: Session, compile: Compile, asked: CompileRequest, server: Server): Promise<void> {
+  await atRest(session);
+  try {
+    const again = await server.states(asked);
+    if (!areSame(compile, again)) session.complete(compile, again);
+    delete compile.stored;
+  } catch (error) {
+    trouble(error);
+  }
+  performance.mark("verified");
+}
+
+/** Milliseconds that a page waits for a compile before it shows the kernel's file alone. */
+const PATIENCE = 60;
 
 /** Says what takes longer than a moment, and lets it be cancelled. */
 function showWaiting(server: Server): void {
@@ -231,8 +259,13 @@ function build(session: Session): void {
   Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
   sides.mark();
-  learned = inspector.show().then(() => learnFacts(session));
-  checkSoon();
+  const begin = (): void => {
+    learned = inspector.show().then(() => learnFacts(session));
+    checkSoon();
+  };
+  session.awaitRest(trouble);
+  if (session.compile.isPreview) void session.compile.rest!.then(begin);
+  else begin();
 }
 
 const COUNTED = "next to a line: instructions that warps executed, sectors of 32 bytes a request to memory, passes for bank conflicts";

@@ -96,8 +96,8 @@ export interface Compile {
   command?: string;
   /** The signature, where nobody gave one. */
   made_up?: string;
-  /** Of the file that was compiled: questions about it are refused once it has changed. */
-  stamp?: number[] | null;
+  /** Files that it was made of: questions about it are refused once one has changed. */
+  stamp?: Record<string, string>;
   /** When the compile ended, in seconds since 1970, and how many it took. */
   took?: { ended: number; seconds: number };
   options?: Record<string, number>;
@@ -105,6 +105,10 @@ export interface Compile {
   shown?: number;
   /** The same compile with all lines and differences. */
   rest?: Promise<Compile>;
+  /** Whether there is nothing of it yet but the text of the kernel's file. */
+  isPreview?: boolean;
+  /** Whether it was compiled earlier and is compiled again meanwhile, to be compared. */
+  stored?: boolean;
   label?: string;
   kept?: Kept;
 }
@@ -366,6 +370,24 @@ export interface Place {
 export function placeOf(state: State, at: number): Place | null {
   const file = state.file[at] ?? -1;
   return file < 0 ? null : { file, line: state.line[at] ?? 0 };
+}
+
+/** What is shown of a kernel while it is compiled: its file. */
+export function preview(asked: CompileRequest, text: string, rest: Promise<Compile>): Compile {
+  const [path = "", kernel = ""] = asked.source.split(":");
+  const state: State = { level: "ttir", ops: null, text: [], op: [], file: [], line: [], defines: {}, uses: {} };
+  const step: Step = { name: "frontend", text: "compiling…", doc: "The kernel is being compiled: its passes are listed as soon as they have run.", ms: 0, state: 0, changed: true, error: null, edit: false, counts: {}, rows: [] };
+  return { kernel: kernel || baseName(path), arch: asked.arch ?? "…", pipeline: "", own: "", files: [path], sources: { 0: text }, states: [state], steps: [step], asked, shown: 0, isPreview: true, rest };
+}
+
+/** Whether two compiles have the same states. */
+export function areSame(one: Compile, other: Compile): boolean {
+  const texts = (of: Compile): string => JSON.stringify([of.steps.map((step) => [step.text, step.state, step.error]), of.states.map((state) => [state.text, state.line]), of.sources]);
+  return texts(one) === texts(other);
+}
+
+export function baseName(path: string | undefined): string {
+  return path?.split("/").at(-1) ?? "";
 }
 
 /** Whether the lines of a state have not come yet. */

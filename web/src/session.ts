@@ -1,6 +1,6 @@
 // What is looked at: compiles, two states of them side by side, a place, a value; with the address that leads back to it.
 import type { Answers } from "./answers";
-import { hasFacts, isToCome, placeOf, stepOf, type CompileRequest, type Compile, type Inspection, type Place, type State } from "./payload";
+import { archName, baseName, hasFacts, isToCome, placeOf, stepOf, type CompileRequest, type Compile, type Inspection, type Place, type State } from "./payload";
 
 /** A state of a compile, by their numbers. */
 export interface Shown {
@@ -31,6 +31,8 @@ export class Session {
   /** When something else was chosen for the last time, by the page's clock. */
   changed = 0;
   private writing = 0;
+  /** What the page was opened with: it may name steps that are still to come. */
+  private readonly opened = location.hash;
   private readonly watchers: ((before: View) => void)[] = [];
 
   constructor(
@@ -42,6 +44,11 @@ export class Session {
     const step = mostChanged(compiles[0]!);
     this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, text: "", level: "", tab: "facts", completed: 0 };
     Object.assign(this.view, this.aroundStep(0, step));
+  }
+
+  /** Shows the rest of compiles that were begun with a part of theirs. */
+  awaitRest(onTrouble: (error: unknown) => void): void {
+    for (const one of this.compiles) one.rest?.then((all) => this.complete(one, all)).catch(onTrouble);
   }
 
   /** Calls `watcher` after each change, with the view before it. */
@@ -131,8 +138,9 @@ export class Session {
   }
 
   /** Puts all lines into a compile that had those of one step; what is looked at stays what it is. */
-  private complete(compile: Compile, all: Compile): void {
+  complete(compile: Compile, all: Compile): void {
     const { view } = this;
+    if (compile.isPreview) return this.replacePreview(compile, all);
     const sides: Pick<Change, "left" | "right"> = {};
     for (const side of ["left", "right"] as const) {
       const shown = view[side];
@@ -143,6 +151,17 @@ export class Session {
     delete compile.shown;
     delete compile.rest;
     this.choose({ ...sides, place, completed: view.completed + 1 });
+  }
+
+  private replacePreview(compile: Compile, all: Compile): void {
+    const { view } = this;
+    const place = this.translated(view.place, compile, all);
+    for (const name of ["isPreview", "shown", "rest"] as const) delete compile[name];
+    Object.assign(compile, all, { label: all.label ?? `${all.kernel}, ${archName(all.arch)}` });
+    const said = this.readHash(this.opened);
+    const step = said.step ?? mostChanged(compile);
+    const chosen = place ? { place, value: null } : {};
+    this.choose({ ...this.aroundStep(view.compile, step), ...said, step, ...chosen, tab: view.tab, completed: view.completed + 1 });
   }
 
   hash(): string {
@@ -157,8 +176,8 @@ export class Session {
   }
 
   /** What the address says, as a change; sides that are not there are left out. */
-  readHash(): Change {
-    const given = new URLSearchParams(location.hash.slice(1));
+  readHash(hash = location.hash): Change {
+    const given = new URLSearchParams(hash.slice(1));
     const change: Change = {};
     const step = Number(given.get("step") ?? NaN);
     if (Number.isInteger(step) && step >= 0 && step < this.compile.steps.length) change.step = step;
@@ -182,10 +201,6 @@ export class Session {
 
 export function same(a: Shown, b: Shown): boolean {
   return a.compile === b.compile && a.state === b.state;
-}
-
-export function baseName(path: string | undefined): string {
-  return path?.split("/").at(-1) ?? "";
 }
 
 /** The pass of TTIR or TTGIR that changed most lines; one that goes from one to the other changes all. */

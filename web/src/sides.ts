@@ -4,9 +4,9 @@ import { byCost, type Hit } from "./finding";
 import { compare } from "./difference";
 import { assemblyColours, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
-import { hasFacts, isToCome, placeOf, samePlace, titleOf, type Compile, type InFlight, type Place, type Row, type State } from "./payload";
+import { baseName, hasFacts, isToCome, placeOf, samePlace, titleOf, type Compile, type InFlight, type Place, type Row, type State } from "./payload";
 import { areAlike, inOneColumn, oldNumber, sideBySide, whole } from "./rows";
-import { baseName, same, type Session, type Shown } from "./session";
+import { same, type Session, type Shown } from "./session";
 
 export class Sides {
   readonly source: Pane;

@@ -1,8 +1,8 @@
 // What each warp does and waits for, cycle by cycle of a model, with the copies and dots in flight below.
 import { Trouble } from "./answers";
 import { button, make, table } from "./dom";
-import type { Compile, Timeline, WarpKind } from "./payload";
-import { baseName, type Session } from "./session";
+import { baseName, type Compile, type Timeline, type WarpKind } from "./payload";
+import type { Session } from "./session";
 
 const KINDS: Record<WarpKind, [colour: string, text: string, means: string]> = {
   issue: ["#4c8df6", "works", "issues instructions"],

@@ -4,8 +4,8 @@ import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import { InputFields } from "./inputs";
-import { stepOf, type CompileRequest, type Compile } from "./payload";
-import { askedOf, baseName, type Session } from "./session";
+import { baseName, stepOf, type CompileRequest, type Compile } from "./payload";
+import { askedOf, type Session } from "./session";
 import { kernelFile } from "./sides";
 import { isPython, showSignature, signatureField, withSignature } from "./signature";
 

@@ -26,7 +26,6 @@ import hashlib
 import json
 import os
 import warnings
-from argparse import ArgumentParser
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -159,14 +158,6 @@ def _digest(plain: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def add_launch_option(parser: ArgumentParser) -> None:
-    """Adds `--launch` to a command that takes a program."""
-    parser.add_argument(
-        "--launch", metavar="DIR",
-        help="a launch that `minitriton record` wrote: its kernel, types, options, grid and inputs, where nothing else is given",
-    )  # fmt: skip
-
-
 def read_launch(folder: str | Path) -> RecordedLaunch:
     """The launch in `folder`, or in the only folder below it that holds one. Raises `MinitritonError` with those that there are."""
     folder = Path(folder)
@@ -221,11 +212,6 @@ def _say_whose(launch: RecordedLaunch) -> None:
             RuntimeWarning,
             stacklevel=3,
         )
-
-
-def is_launch(name: str) -> bool:
-    """Whether a command line's `name` is the folder of a recorded launch."""
-    return (Path(name) / DESCRIPTION).exists()
 
 
 def launches_in(folder: Path) -> list[Path]:

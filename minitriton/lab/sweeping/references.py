@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from minitriton import knobs
+from minitriton.commands.shared_options import is_launch
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.damaged_files import damage_of, parse_json, read_regular
@@ -30,7 +31,7 @@ from minitriton.host.json_values import of_json
 from minitriton.host.source_text import line_at
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
-from minitriton.lab.launches.recorded import is_launch, read_launch
+from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
 from minitriton.lab.parameters import Parameters, parameters_of
 from minitriton.lab.sweeping.tuning_task import TuningTask
