@@ -67,7 +67,9 @@ def to_wmma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, warps_of
         for index, (value, element) in enumerate(((dot.a, a), (dot.b, b)))
     ]
     precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
-    new = rewriter.insert(tt.DotOp(operands[0], operands[1], total, input_precision=precision, max_num_imprecise_acc=imprecise))
+    new = rewriter.insert(
+        tt.DotOp(operands[0], operands[1], total, input_precision=precision, max_num_imprecise_acc=imprecise)
+    )
     back = _converted(rewriter, new.result, layout_of_value(dot.result), cast(TensorType, dot.result.type).element_type)
     rewriter.replace_op(dot, back)
     return True
