@@ -14,7 +14,16 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i1, i16, i32
 from xdsl.ir import Attribute, Dialect
-from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    AnyAttr,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -285,6 +294,22 @@ def _mangled(type_: Attribute) -> str:
     if instance_of(type_, VectorType):
         return f"v{type_.get_shape()[0]}{type_.element_type}"
     return str(type_)
+
+
+# Inline assembly ------------------------------------------------------------------------------------------------------
+
+
+class InlineAsmOp(Op):
+    """Inline AMDGCN for every `packed` lanes; lanes narrower than 32 bits share a register."""
+
+    name = "rocdl.inline_asm"
+
+    args = var_operand_def(AnyAttr())
+    results_ = var_result_def(AnyAttr())
+    asm_string = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    packed = prop_def(IntegerAttr)
+    pure = opt_prop_def(UnitAttr)
 
 
 # Buffers --------------------------------------------------------------------------------------------------------------

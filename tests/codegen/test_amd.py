@@ -1,5 +1,6 @@
 """Kernels for AMD's GPUs: what their lowered modules compute, the text of each stage, the code object and its parts."""
 
+import inspect
 import re
 from collections.abc import Callable
 from functools import cache
@@ -373,15 +374,49 @@ def test_atomics_have_llvm_s_scopes_and_one_fence_for_many() -> None:
     assert "global_atomic_cmpswap" in text.asm["amdgcn"]
 
 
-def test_what_is_not_there_yet_is_an_error() -> None:
-    @triton.jit
-    def assembled(x):
-        i = tl.arange(0, 64)
-        v = tl.load(x + i)
-        tl.store(x + i, tl.inline_asm_elementwise("v_mov_b32 $0, $1", "=v,v", [v], tl.float32, True, 1))
+@triton.jit
+def assembled(x, out, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr):
+    i = tl.arange(0, 256)
+    v = tl.load(x + i)
+    tl.store(out + i, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [v], v.dtype, True, PACK))
 
-    with pytest.raises(MinitritonError, match=r"no lowering to LLVM for 'tt.elementwise_inline_asm' on hip"):
-        triton.compile(ASTSource(assembled, {"x": "*fp32"}, {}), GFX942)
+
+def with_assembly(
+    text: str, constraints: str = "=v,v", element: str = "fp32", pack: int = 1, arch: str = "gfx942"
+) -> Any:
+    constants = {"TEXT": text, "CONSTRAINTS": constraints, "PACK": pack}
+    source = ASTSource(assembled, {"x": f"*{element}", "out": f"*{element}"}, constants)
+    return triton.compile(source, GPUTarget("hip", arch))
+
+
+@pytest.mark.parametrize(
+    ("text", "element", "pack", "arch", "wanted"),
+    [
+        ("v_mul_f32 $0, 2.0, $1", np.float32, 1, "gfx942", lambda x: 2 * x),
+        ("v_add_f16 $0, 1.0, $1", np.float16, 1, "gfx1200", lambda x: x + 1),
+        ("v_xor_b32 $0, -1, $1", np.int8, 4, "gfx1100", lambda x: ~x),
+    ],
+)
+def test_inline_assembly_runs_on_the_emulator(text: str, element: Any, pack: int, arch: str, wanted: Any) -> None:
+    name = {np.float32: "fp32", np.float16: "fp16", np.int8: "i8"}[element]
+    x, out = np.arange(256).astype(element), np.zeros(256, element)
+    with_assembly(text, element=name, pack=pack, arch=arch)[(1,)](x, out)
+    np.testing.assert_array_equal(out, wanted(x))
+
+
+def test_what_llvm_cannot_do_with_inline_assembly_is_an_error_at_the_kernel_s_line() -> None:
+    line = rf"test_amd.py:{inspect.getsourcelines(assembled)[1] + 4}:\d+.*"
+    with pytest.raises(MinitritonError, match=line + "no code object: LLVM's assembler"):
+        with_assembly("v_mov_b32 $0, $1").asm["hsaco"]
+    for text, constraints, what in (
+        ("v_mov_b32 $0, $2", "=v,v", r"names operand \$2, but there are 2 operands"),
+        ("v_mov_b32 $0, $1", "=q,v", "'=q' in '=q,v' is not a constraint of inline AMDGCN"),
+        ("v_mov_b32 $0, $1", "={v300},v", "couldn't allocate output register"),
+    ):
+        with pytest.raises(MinitritonError, match=line + what):
+            with_assembly(text, constraints)
+    with pytest.raises(MinitritonError, match=line + "elements of 8 bits"):
+        with_assembly("v_mov_b32 $0, $1", element="i8")
     with pytest.raises(MinitritonError, match="not an ELF file"):
         ElfFile.read(b"")
 

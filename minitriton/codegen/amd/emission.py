@@ -5,6 +5,8 @@ llvmlite has no assembler for AMD's GPUs, so that the code object is made of the
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import ClassVar
 
 import llvmlite.binding as llvm
@@ -18,7 +20,7 @@ from minitriton.codegen.llvm_session import CheckedLLVMIR, one_run
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import fusible
 from minitriton.codegen.target_interface import target_info_of
-from minitriton.errors import IRError, PipelineError
+from minitriton.errors import IRError, PipelineError, SourceLocation
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
 
 TRIPLE = "amdgcn-amd-amdhsa"
@@ -88,6 +90,37 @@ def _checked(source: object) -> str:
     raise PipelineError(f"this step takes LLVM IR, not a {type(source).__name__}")
 
 
+_ASSEMBLY = " asm "
+"""In a call of LLVM IR: of inline assembly."""
+_CALL = re.compile(r"call .* asm .*!dbg !(\d+)")
+_LOCATION = re.compile(
+    r"!(\d+) = (?:distinct )?!DILocation\(line: (\d+), column: (\d+), scope: !(\d+)(?:, inlinedAt: !(\d+))?"
+)
+_FILE = re.compile(r'!DIFile\(filename: "([^"]*)", directory: "([^"]*)"')
+
+
+def _where_assembly_is(text: str) -> SourceLocation | None:
+    """The kernel's line with the first inline assembly, by the debug information of LLVM IR; None without it."""
+    call, file = _CALL.search(text), _FILE.search(text)
+    if call is None or file is None:
+        return None
+    lines = {found[1]: found for found in _LOCATION.finditer(text)}
+    found = lines.get(call[1])
+    while found is not None and found[5] in lines:
+        found = lines[found[5]]
+    path = str(Path(file[2]) / file[1])
+    return None if found is None else SourceLocation(path, int(found[2]), int(found[3]))
+
+
+def _check_assembly(text: str, arch: str) -> None:
+    """Raises `IRError`, at the kernel's line, for inline assembly at which LLVM would end the process: a child process is asked."""
+    try:
+        llvm_session.check_in_child(text, "inline assembly", (arch, ""), TRIPLE)
+    except IRError as error:
+        error.location = _where_assembly_is(text)
+        raise
+
+
 @register_pass
 class OptimizeAMDGPU(Translation, stage="llir", origin="required"):
     """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers: what should be a vector is one already."""
@@ -126,6 +159,8 @@ class EmitAMDGCN(Translation, stage="amdgcn", origin="required"):
         with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
             text = _checked(source)
+            if _ASSEMBLY in text:
+                _check_assembly(text, self.arch)
             made = Assembly(machine.emit_assembly(_parsed(text, machine)))
         made.llvm_ir = text
         return made
@@ -147,11 +182,11 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
             raise PipelineError(
                 "text of AMDGCN cannot be assembled here", help="begin at LLVM IR: a code object is made of that"
             )
-        if " asm " in text:
+        if _ASSEMBLY in text:
             raise PipelineError(
                 "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
-                help="replace the inline assembly by operations of tl, or read the stage amdgcn",
-            )
+                _where_assembly_is(text), help="replace the inline assembly by operations of tl, or run the stage amdgcn on the emulator",
+            )  # fmt: skip
         with llvm_session.LOCK:
             machine = _machine(self.arch)
             return link(machine.emit_object(_parsed(text, machine)))

@@ -18,8 +18,10 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math, device_math_f64
 from minitriton.codegen.lowering.elementwise import Emit, on_vectors
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.inline_assembly import inline_assembly
 from minitriton.codegen.lowering.math import by_width, each, overloaded
-from minitriton.dialects import arith, math, tt
+from minitriton.codegen.types import bit_width, scalar_type
+from minitriton.dialects import arith, math, rocdl, tt
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.errors import LoweringError
 
@@ -57,6 +59,18 @@ LOWERINGS.update(
         tt.PreciseDivFOp: on_vectors(_divided),
     }
 )
+
+
+@lowers(tt.ElementwiseInlineAsmOp)
+def elementwise_inline_asm(f: FunctionLowering, op: tt.ElementwiseInlineAsmOp) -> None:
+    """Inline AMDGCN, for as many registers at a time as it packs."""
+    for value in (*op.operands, *op.results):
+        bits = bit_width(scalar_type(value.type))
+        if bits * op.packed_element.value.data < 16:
+            raise f.unsupported(
+                op, f"elements of {bits} bits in inline assembly", help="pack several into a register: pack=4"
+            )
+    inline_assembly(f, op, rocdl.InlineAsmOp)
 
 
 @lowers(DeviceFunction)
