@@ -405,7 +405,7 @@ def test_inline_assembly_runs_on_the_emulator(text: str, element: Any, pack: int
 
 
 def test_what_llvm_cannot_do_with_inline_assembly_is_an_error_at_the_kernel_s_line() -> None:
-    line = rf"test_amd.py:{inspect.getsourcelines(assembled)[1] + 4}:\d+.*"
+    line = rf"test_amd.py:{inspect.getsourcelines(assembled.fn)[1] + 4}:\d+.*"
     with pytest.raises(MinitritonError, match=line + "no code object: LLVM's assembler"):
         with_assembly("v_mov_b32 $0, $1").asm["hsaco"]
     for text, constraints, what in (
