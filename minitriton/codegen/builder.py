@@ -87,15 +87,18 @@ class Builder:
         "_steps",
         "block",
         "fusible",
+        "lanes_at_once",
         "location",
         "prologue",
     )
 
-    def __init__(self, prologue: Block, body: Block):
+    def __init__(self, prologue: Block, body: Block, lanes_at_once: int = 8):
         self.prologue = prologue
         self.block = body
         self.location: LocationAttr = _UNKNOWN
         self.fusible = True
+        self.lanes_at_once = lanes_at_once
+        """The most lanes of an op: one for longer vectors becomes several."""
         self._constants: dict[tuple[object, ...], SSAValue] = {}
         self._extracted: dict[tuple[SSAValue, int], SSAValue] = {}
         self._splats: dict[tuple[SSAValue, int], SSAValue] = {}
@@ -229,6 +232,31 @@ class Builder:
             found = self._constants[key] = self._in_prologue(ours.PoisonOp, type_, _EMPTY)
         return found
 
+    def lanewise(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        result_type: Attribute,
+        properties: Mapping[str, Attribute] = _EMPTY,
+    ) -> SSAValue:
+        """The result of an op that does each lane for itself: long vectors by blocks of lanes, in their order."""
+        return self._by_blocks(operands, result_type, lambda part, type_: self.value(cls, part, type_, properties))
+
+    def _by_blocks(
+        self,
+        operands: Sequence[SSAValue],
+        result_type: Attribute,
+        emit: Callable[[Sequence[SSAValue], Attribute], SSAValue],
+    ) -> SSAValue:
+        count, at_once = lanes(operands[-1].type), self.lanes_at_once
+        if count <= at_once or count % at_once:
+            return emit(operands, result_type)
+        type_ = vector_type(lane_type(result_type), at_once)
+        blocks = [range(first, first + at_once) for first in range(0, count, at_once)]
+        return self.concat(
+            [emit([x if lanes(x.type) == 1 else self.permute(x, block) for x in operands], type_) for block in blocks]
+        )
+
     # Arithmetic -------------------------------------------------------------------------------------------------------
 
     def binary(self, cls: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
@@ -237,11 +265,11 @@ class Builder:
             x, y = self._numbers.get(a), self._numbers.get(b)
             if x is not None and y is not None:
                 return self.constant(a.type, _OF_NUMBERS[cls](x, y))
-        return self.value(cls, (a, b), a.type)
+        return self.lanewise(cls, (a, b), a.type)
 
     def float_binary(self, cls: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
         """A floating-point op of two operands of one type."""
-        return self.value(cls, (a, b), a.type, _FAST_MATH)
+        return self.lanewise(cls, (a, b), a.type, _FAST_MATH)
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.binary(L.AddOp, a, b)
@@ -253,60 +281,60 @@ class Builder:
         return self.binary(L.MulOp, a, b)
 
     def and_(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.AndOp, (a, b), a.type)
+        return self.lanewise(L.AndOp, (a, b), a.type)
 
     def or_(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.OrOp, (a, b), a.type)
+        return self.lanewise(L.OrOp, (a, b), a.type)
 
     def or_disjoint(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The sum of two numbers that have no bit in common."""
         if a.owner.__class__ is L.ConstantOp and b.owner.__class__ is L.ConstantOp:
             return self.add(a, b)
-        return self.value(L.OrOp, (a, b), a.type, _DISJOINT)
+        return self.lanewise(L.OrOp, (a, b), a.type, _DISJOINT)
 
     def xor(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.XOrOp, (a, b), a.type)
+        return self.lanewise(L.XOrOp, (a, b), a.type)
 
     def shl(self, a: SSAValue, bits: int) -> SSAValue:
-        return self.value(L.ShlOp, (a, self.constant(a.type, bits)), a.type) if bits else a
+        return self.lanewise(L.ShlOp, (a, self.constant(a.type, bits)), a.type) if bits else a
 
     def lshr(self, a: SSAValue, bits: int) -> SSAValue:
-        return self.value(L.LShrOp, (a, self.constant(a.type, bits)), a.type) if bits else a
+        return self.lanewise(L.LShrOp, (a, self.constant(a.type, bits)), a.type) if bits else a
 
     def fadd(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.FAddOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
+        return self.lanewise(L.FAddOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
 
     def fadd_fused(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """An addition that may be fused with a multiplication also where `ptx.emit` finds none in the module: the assembler may fuse it (`add.f32`)."""
-        return self.value(L.FAddOp, (a, b), a.type, _FUSED)
+        return self.lanewise(L.FAddOp, (a, b), a.type, _FUSED)
 
     def fsub(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.FSubOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
+        return self.lanewise(L.FSubOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
 
     def fmul(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.FMulOp, (a, b), a.type, _FAST_MATH)
+        return self.lanewise(L.FMulOp, (a, b), a.type, _FAST_MATH)
 
     def fmul_rounded(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """A multiplication that is rounded before anything is added to it."""
-        return self.value(L.FMulOp, (a, b), a.type, _NEVER_FUSED)
+        return self.lanewise(L.FMulOp, (a, b), a.type, _NEVER_FUSED)
 
     def fneg(self, a: SSAValue) -> SSAValue:
-        return self.value(L.FNegOp, (a,), a.type, _FAST_MATH)
+        return self.lanewise(L.FNegOp, (a,), a.type, _FAST_MATH)
 
     def icmp(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """Integer comparison by LLVM's predicate name (`slt`, ...)."""
-        return self.value(L.ICmpOp, (a, b), vector_type(I1, lanes(a.type)), _ICMP[L.ICmpPredicateFlag(predicate)])
+        return self.lanewise(L.ICmpOp, (a, b), vector_type(I1, lanes(a.type)), _ICMP[L.ICmpPredicateFlag(predicate)])
 
     def fcmp(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """Float comparison by LLVM's predicate name (`olt`, ...)."""
-        return self.value(ours.FCmpOp, (a, b), vector_type(I1, lanes(a.type)), _FCMP[predicate])
+        return self.lanewise(ours.FCmpOp, (a, b), vector_type(I1, lanes(a.type)), _FCMP[predicate])
 
     def select(self, cond: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(ours.SelectOp, (cond, a, b), a.type, _FAST_MATH)
+        return self.lanewise(ours.SelectOp, (cond, a, b), a.type, _FAST_MATH)
 
     def cast(self, cls: type[Operation], a: SSAValue, element: Attribute) -> SSAValue:
         """A conversion lane by lane to interned type `element`."""
-        return self.value(cls, (a,), vector_type(element, lanes(a.type)))
+        return self.lanewise(cls, (a,), vector_type(element, lanes(a.type)))
 
     def bitcast(self, a: SSAValue, type_: Attribute) -> SSAValue:
         """The same bits as `type_` (which may have another number of lanes)."""
@@ -325,10 +353,13 @@ class Builder:
 
     def overloaded(self, name: str, args: Sequence[SSAValue]) -> SSAValue:
         """Calls an intrinsic that is overloaded in the type of its first operand, which is also its result's."""
-        type_ = args[0].type
-        result = self.intrinsic(f"{name}.{mangled(type_)}", args, type_)
-        assert result is not None
-        return result
+
+        def call(part: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+            result = self.intrinsic(f"{name}.{mangled(type_)}", part, type_)
+            assert result is not None
+            return result
+
+        return self._by_blocks(args, args[0].type, call)
 
     # Vectors ----------------------------------------------------------------------------------------------------------
 
@@ -419,12 +450,8 @@ class Builder:
         parts = self._parts.get(vector)
         if parts is not None and min(indices) >= 0:
             width = count // len(parts)
-            if (
-                len(indices) == width
-                and indices[0] % width == 0
-                and all(i == indices[0] + n for n, i in enumerate(indices))
-            ):
-                return parts[indices[0] // width]
+            if _is_run(indices) and indices[0] % width == 0 and len(indices) % width == 0:
+                return self.concat(parts[indices[0] // width : (indices[0] + len(indices)) // width])
             if len(indices) * 4 <= count or width == 1:
                 return self.pack([self.extract(vector, i) for i in indices])
         return self.shuffle(vector, None, indices)
@@ -557,6 +584,11 @@ class Builder:
         properties = {"operandSegmentSizes": i32_array((1, len(then_arguments), len(else_arguments)))}
         operands = (cond, *then_arguments, *else_arguments)
         self.operation(L.CondBrOp, operands, (), properties, (then, otherwise))
+
+
+def _is_run(numbers: Sequence[int]) -> bool:
+    """Whether each number is one more than the one before."""
+    return all(number == numbers[0] + n for n, number in enumerate(numbers))
 
 
 def fills_registers(type_: Attribute) -> bool:

@@ -44,6 +44,8 @@ class TargetInfo(Protocol):
     """What LLVM calls the scope of the threads of a CTA."""
     reduced_lanes: int
     """Lanes of a warp that `reduce_warp` combines; 0 if it does not."""
+    lanes_at_once: int
+    """The most lanes of an op on vectors: LLVM does the lanes of one from the last to the first, and what schedules afterwards may keep that order."""
 
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 

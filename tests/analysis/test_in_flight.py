@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue, buffers_read, dot_of
+from minitriton.analysis.in_flight.outstanding import InFlight, Outstanding, Queue, buffers_read, dot_of, groups_since
 from minitriton.analysis.in_flight.rings import iterations_ago, ring_length, ring_position, ring_slot
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import i32_attr
@@ -277,3 +277,33 @@ def test_copies_are_in_flight_as_far_ahead_as_there_are_stages(stages: int) -> N
     in_flight = InFlight(module)
     copies = ops_of(module, ttng.AsyncTMACopyGlobalToLocalOp)
     assert max(in_flight.after[copy].number(Kind.TENSOR_COPY) for copy in copies) == stages - 1
+
+
+@pytest.mark.parametrize(("inside", "left"), [(0, 0), (1, 1), (2, 2)])
+def test_a_wait_in_a_branch_leaves_what_began_on_the_way_to_it(inside: int, left: int) -> None:
+    """The loop is in a branch: what it commits before the loop is on the way, what comes after the branch is not."""
+    commit = "%{} = ttg.async_commit_group"
+    before = "\n".join(commit.format(f"inside{i}") for i in range(inside))
+    carried = f"%inside{inside - 1}" if inside else "%first"
+    text = f"""
+      module attributes {{"ttg.num-warps" = 4 : i32}} {{
+        tt.func @f(%n: i32, %here: i1) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %first = ttg.async_commit_group
+          scf.if %here {{
+            {before}
+            %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %first, %b = {carried}) -> (!ttg.async.token, !ttg.async.token) : i32 {{
+              %w = ttg.async_wait %a {{num = 0 : i32}}
+              %x = ttg.async_commit_group
+              %y = ttg.async_commit_group
+              scf.yield %b, %x : !ttg.async.token, !ttg.async.token
+            }}
+          }}
+          %later = ttg.async_commit_group
+          %last = ttg.async_commit_group
+          tt.return
+        }}
+      }}"""
+    (wait,) = ops_of(parse_module(text), ttg.AsyncWaitOp)
+    assert groups_since(wait) == left

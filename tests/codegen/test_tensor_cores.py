@@ -262,5 +262,6 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.tar
     steps = [len(op.properties["b_offsets"]) for op in ops if op.name == "nvvm.wgmma.mma_async"]
     assert steps == [4 // groups] * groups
     assert names.count("nvvm.wgmma.wait_group") == groups
-    assert names.count("llvm.fadd") == (0 if most > k else groups)
+    added = sum(op.results[0].type.get_shape()[0] for op in ops if op.name == "llvm.fadd")
+    assert added == (0 if most > k else groups * 64 * 64 // 128)
     assert "llvm.fadd" not in names or names.index("llvm.fadd") > names.index("nvvm.wgmma.wait_group")

@@ -194,12 +194,7 @@ def groups_since(wait: Operation) -> int:
     """
     if len(operand_values(wait)) != 1:
         return 0
-    token = operand_at(wait, 0)
-    block = token.block if isinstance(token, BlockArgument) else token.owner.parent
-    sink: Operation | None = wait
-    while sink is not None and sink.parent is not block:
-        sink = sink.parent_op()
-    return 0 if sink is None else int(_Search().fewest(token, sink, 0))
+    return int(_Search().fewest(operand_at(wait, 0), wait, 0))
 
 
 class _Search:
@@ -210,12 +205,14 @@ class _Search:
 
     def fewest(self, token: SSAValue, sink: Operation, count: int) -> float:
         if isinstance(token, OpResult):
-            self.least = min(self.least, count + _commits_between(token.op.next_op, sink))
+            after = token.op.next_op
+            self.least = min(self.least, 0 if after is None else count + _commits_between(after, sink))
             return self.least
         assert isinstance(token, BlockArgument)
         loop = token.block.parent_op()
         if not isinstance(loop, scf.ForOp) or token.index == 0:
             return 0
+        assert token.block.first_op is not None
         count += _commits_between(token.block.first_op, sink)
         if count >= self.least:
             return self.least
@@ -225,8 +222,19 @@ class _Search:
         return min(outside, before, self.least)
 
 
-def _commits_between(first: Operation | None, end: Operation) -> int:
-    """The commits from `first` up to `end`, those in regions not counted."""
+def _commits_between(first: Operation, end: Operation) -> int:
+    """The commits from `first` up to `end`, which may be nested deeper; those in other regions are not counted."""
+    count = 0
+    while end.parent is not first.parent:
+        block, enclosing = end.parent, end.parent_op()
+        if block is None or enclosing is None:
+            return 0
+        count += _commits_in(block.first_op, end)
+        end = enclosing
+    return count + _commits_in(first, end)
+
+
+def _commits_in(first: Operation | None, end: Operation) -> int:
     count = 0
     while first is not None and first is not end:
         count += isinstance(first, ttg.AsyncCommitGroupOp)

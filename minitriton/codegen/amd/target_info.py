@@ -35,6 +35,8 @@ def _absent(what: str) -> NoReturn:
 class _Amd:
     cta_scope = "workgroup"
     reduced_lanes = lanes.WAVE
+    lanes_at_once = 1 << 30
+    """No limit: LLVM schedules again for AMD, and parts of an MFMA's accumulator make it spill (256 registers of 256x256 by 8 waves; 2026-11-28)."""
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("tid", rocdl.WorkitemIdXOp, I32)

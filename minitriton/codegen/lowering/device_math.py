@@ -90,7 +90,7 @@ def _log_parts(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     bits = b.bitcast(x, integers)
     scale = b.and_(b.sub(bits, b.constant(integers, _SQRT_HALF_BITS)), b.constant(integers, _EXPONENT_MASK))
     mantissa = b.bitcast(b.sub(bits, scale), x.type)
-    exponent = b.cast(L.SIToFPOp, b.value(L.AShrOp, (scale, b.constant(integers, 23)), integers), F32)
+    exponent = b.cast(L.SIToFPOp, b.lanewise(L.AShrOp, (scale, b.constant(integers, 23)), integers), F32)
     shift = b.select(tiny, b.constant(x.type, -23.0), b.constant(x.type, 0.0))
     f = b.fsub(mantissa, b.constant(x.type, 1.0))
     log_m = fma(b, b.fmul(f, f), polynomial(b, f, _LOG), f)

@@ -349,7 +349,7 @@ def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
 
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
         wide = I64 if bits <= 32 else IntegerType(2 * bits)
-        first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
+        first, second = (b.lanewise(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
         product, count = b.mul(first, second), lanes(v[0].type)
         if count == 1 or bits <= 32:
             return b.cast(L.TruncOp, b.lshr(product, bits), element)

@@ -47,7 +47,7 @@ class FunctionLowering:
 
     def __init__(self, module: ModuleLowering, prologue: Block, body: Block, *, num_warps: int):
         self.module = module
-        self.b = Builder(prologue, body)
+        self.b = Builder(prologue, body, module.info.lanes_at_once)
         self.body_region: Region = body.parent_region() or Region()
         self.num_warps = num_warps
         self.values: dict[SSAValue, Any] = {}

@@ -36,7 +36,7 @@ def _size(b: Builder, number: SSAValue) -> SSAValue:
 def _sign(b: Builder, number: SSAValue) -> SSAValue:
     """-1 for what is negative, else 0."""
     last = b.constant(number.type, bit_width(lane_type(number.type)) - 1)
-    return b.value(L.AShrOp, (number, last), number.type)
+    return b.lanewise(L.AShrOp, (number, last), number.type)
 
 
 def _with_sign(b: Builder, size: SSAValue, sign: SSAValue) -> SSAValue:
@@ -46,26 +46,26 @@ def _with_sign(b: Builder, size: SSAValue, sign: SSAValue) -> SSAValue:
 
 def _quotient_of_non_negative(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     dividend, divisor = v
-    quotient = b.value(L.UDivOp, (dividend, _size(b, divisor)), dividend.type)
+    quotient = b.lanewise(L.UDivOp, (dividend, _size(b, divisor)), dividend.type)
     return _with_sign(b, quotient, _sign(b, divisor))
 
 
 def _remainder_of_non_negative(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     dividend, divisor = v
-    return b.value(L.URemOp, (dividend, _size(b, divisor)), dividend.type)
+    return b.lanewise(L.URemOp, (dividend, _size(b, divisor)), dividend.type)
 
 
 def _quotient_of_32_bits(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     """The sign is given to 64 bits: 2^31 is a quotient too."""
     dividend, divisor = (b.cast(L.TruncOp, x, I32) for x in v)
-    quotient = b.value(L.UDivOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
+    quotient = b.lanewise(L.UDivOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
     sign = _sign(b, b.xor(dividend, divisor))
     return _with_sign(b, b.cast(L.ZExtOp, quotient, I64), b.cast(L.SExtOp, sign, I64))
 
 
 def _remainder_of_32_bits(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     dividend, divisor = (b.cast(L.TruncOp, x, I32) for x in v)
-    remainder = b.value(L.URemOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
+    remainder = b.lanewise(L.URemOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
     return b.cast(L.SExtOp, _with_sign(b, remainder, _sign(b, dividend)), I64)
 
 

@@ -15,7 +15,7 @@ A reverse scan is the same with every index mirrored. Counterpart of Triton's Sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
@@ -213,9 +213,13 @@ class _Scan:
             before = self._before(total, 1)
             valid = b.icmp("ne", self.lane, b.i32(0))
         if plan.chunks > 1:
-            totals = self._exchange(total) if plan.warp_bits else [self._last_lane(total)]
-            return self._across_chunks(totals, total, before, valid)
+            if plan.warp_bits:
+                self._exchange(total)
+                return self._across_chunks(self._totals, total, before, valid)
+            whole = self._last_lane(total)
+            return self._across_chunks(lambda chunk: [self._part(whole, chunk)], total, before, valid)
         if plan.warp_bits:
+            self._exchange(total)
             return self._across_warps(total, before, valid)
         return before, valid, total
 
@@ -238,7 +242,7 @@ class _Scan:
     ) -> tuple[Values, SSAValue, Values]:
         """What comes before the thread, where there is something, and the total up to the thread."""
         f, b = self.f, self.f.b
-        totals = self._exchange(total)
+        totals = self._totals(0)
         ahead, everything = totals[0], totals[0]
         for number in range(1, self.plan.warps - 1):
             inside = b.icmp("ugt", self.warp, b.i32(number))
@@ -253,58 +257,66 @@ class _Scan:
         mine = self.chosen(later, self.chosen(valid, both, ahead), before)
         return mine, b.or_(later, valid), up_to_here
 
-    def _exchange(self, total: Values) -> list[Values]:
-        """The totals of all warps along the axis, in the order of the scan."""
-        f, plan, facts = self.f, self.plan, self.facts
-        offsets = _scratch_offsets(self.op, plan, facts)
-        slots = _slots(plan, facts)
-        base = f.scratch(self.op)
+    def _exchange(self, total: Values) -> None:
+        """The totals of all warps along the axis go to shared memory."""
+        f, plan = self.f, self.plan
         last = f.b.icmp("eq", self.lane, f.b.i32((1 << len(plan.lane_bits)) - 1)) if plan.lane_bits else None
-        for value, at in zip(total, offsets, strict=False):
+        for value, at in zip(total, _scratch_offsets(self.op, plan, self.facts), strict=False):
             stored = to_memory(f, value)
             width = bit_width(lane_type(stored.type))
-            access = plan_access(self._memory_layout(slots, width, with_axis=True), width)
-            store_shared(f, access, stored, base, at, last)
+            store_shared(f, plan_access(self._where(width), width), stored, f.scratch(self.op), at, last)
         f.barrier()
-        columns: list[Values] = []
-        for value, at in zip(total, offsets, strict=False):
-            element = memory_type(lane_type(value.type))
-            access = plan_access(self._memory_layout(slots, bit_width(element), with_axis=False), bit_width(element))
-            size = bit_width(element) // 8 * slots
-            column = [load_shared(f, access, element, base, at + w * size) for w in range(plan.warps)]
-            if lane_type(value.type) is I1:
-                column = [f.b.cast(L.TruncOp, one, I1) for one in column]
+
+    def _totals(self, chunk: int) -> list[Values]:
+        """A chunk's totals of all warps along the axis, in the order of the scan."""
+        f, plan = self.f, self.plan
+        columns: list[list[SSAValue]] = []
+        for operand, at in zip(self.op.operands, _scratch_offsets(self.op, plan, self.facts), strict=False):
+            element = scalar_type(operand.type)
+            kept = memory_type(element)
+            width = bit_width(kept)
+            first = at + chunk * (_slots(plan, self.facts) // plan.chunks * plan.warps) * width // 8
+            loaded = load_shared(
+                f, plan_access(self._where(width, of_chunk=True), width), kept, f.scratch(self.op), first
+            )
+            loaded = f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded
+            column = [f.b.permute(loaded, range(w * plan.keys, (w + 1) * plan.keys)) for w in range(plan.warps)]
             columns.append(column[::-1] if self.reverse else column)
         return [list(row) for row in zip(*columns, strict=True)]
 
-    def _memory_layout(self, slots: int, width: int, *, with_axis: bool) -> LinearLayout:
-        """Where totals of `width` bits are: as many of a thread's as one access takes, then those of the next lane, so that accesses have no bank
-        conflicts; then further ones of the thread, and other warps."""
-        plan = self.plan
-        registers = plan.width.bit_length() - 1
-        together = min(registers, (WIDEST_ACCESS_BITS // width).bit_length() - 1)
-        bases: dict[str, list[tuple[int, ...]]] = {
-            "register": [(1 << i,) for i in range(together)],
-            "lane": [],
-            "warp": [],
+    def _where(self, width: int, *, of_chunk: bool = False) -> LinearLayout:
+        """Where totals of `width` bits are, lowest first: as many of a thread's rows as one access takes, those of other lanes, so that accesses
+        have no bank conflicts, those of the warps along the axis, further rows, other warps, further chunks. From registers, lanes and
+        warps that have totals (a register is a row and chunk), or that load those of one chunk (a row and warp)."""
+        plan, warps = self.plan, len(self.facts.layout.bases["warp"])
+        keys, chunks = plan.keys.bit_length() - 1, plan.chunks.bit_length() - 1
+        together = min(keys, (WIDEST_ACCESS_BITS // width).bit_length() - 1)
+        lanes_ = [bit for bit in range(self.f.module.lane_bits) if bit not in plan.lane_bits]
+        others = [bit for bit in range(warps) if bit not in plan.warp_bits]
+        order = (
+            *(("row", bit) for bit in range(together)),
+            *(("lane", bit) for bit in lanes_),
+            *(("warp", bit) for bit in plan.warp_bits),
+            *(("row", bit) for bit in range(together, keys)),
+            *(("warp", bit) for bit in others),
+            *(("chunk", bit) for bit in range(chunks)),
+        )
+        basis = {what: (1 << position,) for position, what in enumerate(order)}
+        rows = [basis["row", bit] for bit in range(keys)]
+        loaded = [basis["warp", bit] for bit in plan.warp_bits]
+        bases = {
+            "register": rows + (loaded if of_chunk else [basis["chunk", bit] for bit in range(chunks)]),
+            "lane": [basis.get(("lane", bit), (0,)) for bit in range(self.f.module.lane_bits)],
+            "warp": [(0,) if of_chunk and bit in plan.warp_bits else basis["warp", bit] for bit in range(warps)],
         }
-        position = 1 << together
-        for bit in range(self.f.module.lane_bits):
-            own = bit not in plan.lane_bits
-            bases["lane"].append((position if own else 0,))
-            position <<= own
-        for _ in range(together, registers):
-            bases["register"].append((position,))
-            position <<= 1
-        for bit in range(len(self.facts.layout.bases["warp"])):
-            own = bit not in plan.warp_bits
-            along = slots << plan.warp_bits.index(bit) if with_axis and not own else 0
-            bases["warp"].append((position if own else along,))
-            position <<= own
-        return LinearLayout(bases, {"offset": slots * (plan.warps if with_axis else 1)})
+        return LinearLayout(bases, {"offset": 1 << len(order)})
 
     def _across_chunks(
-        self, totals: list[Values], total: Values, before: Values | None, valid: SSAValue | None
+        self,
+        totals: Callable[[int], list[Values]],
+        total: Values,
+        before: Values | None,
+        valid: SSAValue | None,
     ) -> tuple[Values, SSAValue, Values]:
         """The same for several chunks: a chunk's warps follow those of the chunk before, in one sequence of sums."""
         f, b, plan = self.f, self.f.b, self.plan
@@ -314,11 +326,10 @@ class _Scan:
         first_valid = valid
         for chunk in range(plan.chunks):
             ahead = carry
-            for number, each in enumerate(totals):
+            for number, mine in enumerate(totals(chunk)):
                 if number and carry is not None:
                     inside = b.icmp("uge", self.warp, b.i32(number))
                     ahead = carry if ahead is None else self.chosen(inside, carry, ahead)
-                mine = self._part(each, chunk)
                 carry = mine if carry is None else combine(f, self.op, carry, mine)
             here = self._part(total, chunk)
             earlier = None if before is None else self._part(before, chunk)

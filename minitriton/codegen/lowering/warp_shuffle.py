@@ -38,7 +38,7 @@ def _words(f: FunctionLowering, value: SSAValue, pack: int) -> list[list[SSAValu
     room = {1: 32, 2: 16, 4: 8}[pack]
     wide = vector_type(INTEGERS[room], count)
     integer = b.bitcast(value, vector_type(INTEGERS[bits], count))
-    spread = b.value(L.ZExtOp, (integer,), wide)
+    spread = b.lanewise(L.ZExtOp, (integer,), wide)
     return [b.unpack(b.bitcast(spread, vector_type(I32, count // pack)))]
 
 
