@@ -102,7 +102,9 @@ class HipDriver(CudaDriver):
         name = properties.raw[start : start + size].partition(b"\0")[0].decode(errors="replace")
         match = re.match(r"(gfx[0-9a-f]+)(:|$)", name)
         if match is None:
-            raise MinitritonError(f"device {device} of the HIP runtime is {name!r}, which is not an architecture's name")
+            raise MinitritonError(
+                f"device {device} of the HIP runtime is {name!r}, which is not an architecture's name"
+            )
         found = GPUTarget("hip", match[1], self.attribute(_WARP_SIZE, device))
         return self._targets.setdefault(device, found)
 

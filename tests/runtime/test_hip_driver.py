@@ -56,7 +56,12 @@ def run(library: Path, program: str, tmp_path: Path, **more: str) -> str:
     """What a program prints with the mock for HIP's library."""
     file = tmp_path / "program.py"
     file.write_text(START + program)
-    environment = {**os.environ, "TRITON_LIBHIP_PATH": str(library), "TRITON_CACHE_DIR": str(tmp_path / "cache"), **more}
+    environment = {
+        **os.environ,
+        "TRITON_LIBHIP_PATH": str(library),
+        "TRITON_CACHE_DIR": str(tmp_path / "cache"),
+        **more,
+    }
     done = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
