@@ -17,7 +17,7 @@ from typing import NamedTuple
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
-from minitriton.target.backends import backend
+from minitriton.target.backends import backend, imported
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
@@ -296,10 +296,8 @@ def _of_amd() -> CudaDriver | None:
     """HIP's driver, if it finds a GPU."""
     if not backend("hip").may_have_device:
         return None
-    from minitriton.runtime.hip_driver import HipDriver
-
     try:
-        return HipDriver()
+        return imported("minitriton.runtime.hip_driver:HipDriver")()
     except MinitritonError:
         return None
 

@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25219, 123, 3),
     "pipeline": (2414, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9458, 52, 1),
+    "runtime": (9456, 52, 1),
     "target": (1281, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -105,10 +105,10 @@ PAGES = 3
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155448,
+    "lines": 155446,
     "files": 847,
     "files under 40 lines": 126,
-    "modules with one importer": 177,
+    "modules with one importer": 176,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
