@@ -7,7 +7,6 @@ No compiler and no toolkit: `libcuda.so.1` comes with the display driver. Every 
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -117,7 +116,6 @@ class CudaDriver:
         self.check("cuDeviceGetAttribute", self.library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
         return value.value
 
-    @functools.cache  # noqa: B019 (the driver lives as long as the process)
     def target(self, device: int = 0) -> GPUTarget:
         """The architecture of `device`. A newer one than minitriton knows is compiled for as the newest known."""
         known = self._targets.get(device)

@@ -45,7 +45,7 @@ _LIBRARIES = ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "/opt/ro
 def _library() -> ctypes.CDLL:
     """The library that the program uses already, else that of `TRITON_LIBHIP_PATH` or the system's."""
     given, torch = knobs.amd.libhip_path, torch_module()
-    names = [given] if given else list(_LIBRARIES)
+    names: list[str] = [given] if given else [*_LIBRARIES]
     if not given and torch is not None and getattr(torch.version, "hip", None):
         names.insert(0, f"{torch.__path__[0]}/lib/libamdhip64.so")
     for name in names:

@@ -413,7 +413,7 @@ def test_what_llvm_cannot_do_with_inline_assembly_is_an_error_at_the_kernel_s_li
         ("v_mov_b32 $0, $1", "=q,v", "'=q' in '=q,v' is not a constraint of inline AMDGCN"),
         ("v_mov_b32 $0, $1", "={v300},v", "couldn't allocate output register"),
     ):
-        with pytest.raises(MinitritonError, match=line + what):
+        with pytest.raises(MinitritonError, match=f"(?s){line}{what}"):
             with_assembly(text, constraints)
     with pytest.raises(MinitritonError, match=line + "elements of 8 bits"):
         with_assembly("v_mov_b32 $0, $1", element="i8")

@@ -223,7 +223,9 @@ _MOST_PORTABLE_CTAS = 8
 def _binary(kernel: StoredKernel) -> bytes:
     found = backend(kernel.metadata.target.backend)
     if found.binary != "cubin":
-        return kernel.asm[found.binary]
+        binary = kernel.asm[found.binary]
+        assert isinstance(binary, bytes)
+        return binary
     if "cubin" in kernel.asm or assembler_available():
         return kernel.asm["cubin"]
     return kernel.asm["ptx"].encode() + b"\0"
