@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.amd.code_object import link
+from minitriton.codegen.amd.device_library import PREFIX, link_device_library
 from minitriton.codegen.amd.text import KERNEL
 from minitriton.codegen.emission import LLVMModule
 from minitriton.codegen.llvm_session import CheckedLLVMIR, one_run
@@ -22,6 +23,7 @@ from minitriton.codegen.ptx import fusible
 from minitriton.codegen.target_interface import target_info_of
 from minitriton.errors import IRError, PipelineError, SourceLocation
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
+from minitriton.target.amd import ARCHITECTURES
 
 TRIPLE = "amdgcn-amd-amdhsa"
 _CODE_OBJECT_VERSION = '!{i32 1, !"amdhsa_code_object_version", i32 500}'
@@ -63,8 +65,6 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
 
 def _machine(arch: str) -> llvm.TargetMachine:
     """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
-    from minitriton.target.amd import ARCHITECTURES
-
     if arch not in ARCHITECTURES:
         raise PipelineError(f"{arch!r} is not a GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
     llvm_session.initialize()
@@ -137,6 +137,8 @@ class OptimizeAMDGPU(Translation, stage="llir", origin="required"):
             machine = _machine(self.arch)
             text = _checked(source)
             module = _parsed(fusible(text) if self.enable_fp_fusion else text, machine)
+            if PREFIX in text:
+                link_device_library(module, self.arch, ARCHITECTURES[self.arch].warp_size)
             tuning = llvm.create_pipeline_tuning_options(speed_level=self.level)
             tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = False
             builder = llvm.create_pass_builder(machine, tuning)
