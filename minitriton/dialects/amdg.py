@@ -9,14 +9,16 @@ Counterpart of Triton's third_party/amd/include/Dialect/TritonAMDGPU/IR.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerAttr, i1, i32
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
+from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
+    irdl_attr_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -33,18 +35,23 @@ from xdsl.irdl.declarative_assembly_format import (
     VariadicOperandVariable,
     irdl_custom_directive,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from minitriton.dialects.amdg_slices import ConcatOp as ConcatOp
+from minitriton.dialects.amdg_slices import ExtractSliceOp as ExtractSliceOp
+from minitriton.dialects.amdg_slices import packed_complaint, transpose_complaint
 from minitriton.dialects.attribute_values import i32_attr
-from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
+from minitriton.dialects.facts import KeepsData
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
 from minitriton.dialects.tt.format import Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER
+from minitriton.dialects.tt.traits import VerifiedElementwise
 from minitriton.dialects.tt.types import (
     TensorDescType,
     element_type,
@@ -220,6 +227,9 @@ class ScaledUpcastFp4Op(Op):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
 
+    def __init__(self, input: SSAValue, scale: SSAValue, axis: int, output: Attribute) -> None:
+        super().__init__(operands=[input, scale], properties={"axis": i32_attr(axis)}, result_types=[output])
+
 
 class ScaledUpcastFp8Op(Op):
     """Floats of 8 bits as wider ones times `scale`."""
@@ -229,8 +239,11 @@ class ScaledUpcastFp8Op(Op):
     input = operand_def(TENSOR)
     scale = operand_def(TENSOR)
     output = result_def(TENSOR)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), VerifiedElementwise(), KeepsData())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
+
+    def __init__(self, input: SSAValue, scale: SSAValue, output: Attribute) -> None:
+        super().__init__(operands=[input, scale], result_types=[output])
 
 
 class InThreadTransposeOp(Op):
@@ -240,11 +253,14 @@ class InThreadTransposeOp(Op):
 
     src = operand_def(TENSOR)
     result = result_def(TENSOR)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result: Attribute) -> None:
         super().__init__(operands=[src], result_types=[result])
+
+    def verify_(self) -> None:
+        require(self, transpose_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type)))
 
 
 class LocalLoadPackedTransposedOp(Op):
@@ -255,9 +271,52 @@ class LocalLoadPackedTransposedOp(Op):
     src = operand_def(MemDescType)
     token = opt_operand_def(_TOKEN)
     result = result_def(TENSOR)
-    custom_directives = (MemDesc,)
     traits = traits_def(OperandEffects(reads=(("src", SHARED),)), VerifyTensorLayouts())
-    assembly_format = "$src (`token` $token^)? attr-dict `:` custom<MemDesc>(type($src)) `->` type($result)"
+    assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result: Attribute) -> None:
+        super().__init__(operands=[src, []], result_types=[result])
+
+    def verify_(self) -> None:
+        require(self, packed_complaint(self.src.type, cast(TensorType, self.result.type)))
+
+
+class SchedHint(StrEnum):
+    """What a loop is for LLVM's scheduler."""
+
+    NONE = "none"
+    ATTENTION = "attention"
+
+
+@irdl_attr_definition
+class SchedHintVariantAttr(Data[SchedHint]):
+    """`#amdg.SchedHintVariant<attention>`."""
+
+    name = "amdg.SchedHintVariant"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> SchedHint:
+        with parser.in_angle_brackets():
+            word = parser.parse_identifier("hint")
+        if word not in SchedHint.__members__.values():
+            parser.raise_error(f"expected one of {', '.join(SchedHint)}, got {word}")
+        return SchedHint(word)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data.value}>")
+
+
+class InstructionSchedHintOp(Op):
+    """Marks the block that it is in for LLVM's scheduler."""
+
+    name = "amdg.instruction_sched_hint"
+
+    variant = prop_def(SchedHintVariantAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict"
+
+    def __init__(self, variant: str) -> None:
+        super().__init__(properties={"variant": SchedHintVariantAttr(SchedHint(variant))})
 
 
 class CondBarrierOp(Op):

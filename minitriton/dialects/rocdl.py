@@ -245,6 +245,21 @@ class SchedBarrierOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {mask}",)
 
 
+class IglpOptOp(IntrinsicOp):
+    """The scheduler interleaves the instructions of the block by a strategy: 2 for `v_exp` and matrix instructions."""
+
+    name = "rocdl.iglp.opt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.iglp.opt"
+
+    variant = prop_def(IntegerAttr.constr(i32))
+    assembly_format = "$variant attr-dict"
+
+    def __init__(self, variant: int) -> None:
+        super().__init__(properties={"variant": IntegerAttr(variant, i32)})
+
+    IMMEDIATES: ClassVar = ("i32 {variant}",)
+
+
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 
@@ -271,6 +286,31 @@ class MfmaOp(IntrinsicOp):
     """No broadcast of blocks: cbsz, abid, blgp."""
 
 
+class ScaledMfmaOp(IntrinsicOp):
+    """`c + a b` of operands of 8 or 4 bits, by the matrix cores, times the scales of each 32 neighbours along k.
+
+    `a_format`, `b_format`: 0 e4m3, 1 e5m2, 2 e2m3, 3 e3m2, 4 e2m1. `a_byte`, `b_byte`: which byte of the words `a_scale`, `b_scale` has a lane's scale.
+    """
+
+    name = "rocdl.mfma.scale"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(AnyAttr())
+    c = operand_def(AnyAttr())
+    a_format = operand_def(i32)
+    b_format = operand_def(i32)
+    a_byte = operand_def(i32)
+    a_scale = operand_def(i32)
+    b_byte = operand_def(i32)
+    b_scale = operand_def(i32)
+    res = result_def(AnyAttr())
+    instruction = prop_def(StringAttr)
+    traits = traits_def(Pure())
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.mfma.scale.{self.instruction.data}.{_suffix(self.a.type)}.{_suffix(self.b.type)}"
+
+
 class WmmaOp(IntrinsicOp):
     """`c + a b` by the matrix cores of RDNA; `instruction` is what stands after `v_wmma_`, spelled as LLVM does: `f32.16x16x16.f16`.
 
@@ -286,14 +326,7 @@ class WmmaOp(IntrinsicOp):
 
     def intrinsic(self) -> str:
         first = next(value.type for value in self.args if value.type != i1)
-        return f"llvm.amdgcn.wmma.{self.instruction.data}.{_mangled(self.res.type)}.{_mangled(first)}"
-
-
-def _mangled(type_: Attribute) -> str:
-    """As LLVM writes a type in the name of an intrinsic: `v8f32`."""
-    if instance_of(type_, VectorType):
-        return f"v{type_.get_shape()[0]}{type_.element_type}"
-    return str(type_)
+        return f"llvm.amdgcn.wmma.{self.instruction.data}.{_suffix(self.res.type)}.{_suffix(first)}"
 
 
 # Inline assembly ------------------------------------------------------------------------------------------------------

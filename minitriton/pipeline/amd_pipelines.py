@@ -50,6 +50,7 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
         f"tritonamdgpu-pipeline{{use-async-copy={_text(copies)} use-pingpong={_text(pingpong)}}}",
         *((f"tritonamdgpu-coalesce-async-copy{{arch-generation-name={arch}}}",) if copies else ()),
         "canonicalize",
+        *(f"triton-amdgpu-insert-instruction-sched-hints{{variant={hint}}}" for hint in _hints(options)),
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
         *(
@@ -73,9 +74,12 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
     ]
 
 
-def llvm_passes(target: GPUTarget) -> list[str]:
+def llvm_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
     """Allocates memory, orders the accesses of it, and lowers to the LLVM dialect."""
+    hints = f"triton-amdgpu-lower-insert-instruction-sched-hints{{arch={target.arch} num-stages={options.num_stages}}}"
     return [
+        f"optimize-amd-lds-usage{{target-arch={target.arch} padding=false}}",
+        *((hints,) if _hints(options) else ()),
         f"tritonamdgpu-update-async-wait-count{{arch-generation-name={target.arch} sure-copies-only=true}}",
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
@@ -93,9 +97,10 @@ def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -
     arch = f"arch={target.arch}"
     flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
     level = 3 if switches.optimize_llvm else 0
+    strategy = " strategy=iterative-ilp" if "memory-bound-attention" in options.schedule_hint.split(",") else ""
     return [
         f"translate-to-amdgpu-llvm-ir{{line-info={_text(switches.line_info)} waves-per-eu={options.waves_per_eu} "
-        f"flush-denormals={_text(options.allow_flush_denorm)}}}",
+        f"flush-denormals={_text(options.allow_flush_denorm)}{strategy}}}",
         f"optimize-amdgpu-llvm-ir{{{arch} level={level} enable-fp-fusion={_text(options.enable_fp_fusion)}{flags}}}",
         f"emit-amdgcn{{{arch}{flags}}}",
     ]
@@ -110,6 +115,11 @@ def _or(switch: bool | None, default: bool) -> bool:
     return default if switch is None else switch
 
 
+def _hints(options: HIPOptions) -> list[str]:
+    """Variants of scheduling hints; those that only LLVM knows ("memory-bound-attention") are not among them."""
+    return [hint for hint in options.schedule_hint.lower().split(",") if hint == "attention"]
+
+
 def _text(flag: bool) -> str:
     return str(flag).lower()
 
@@ -119,6 +129,6 @@ def hip_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> lis
     return [
         *ttir_passes(),
         *ttgir_passes(target, options, switches),
-        *llvm_passes(target),
+        *llvm_passes(target, options),
         *emission_steps(target, options, switches),
     ]

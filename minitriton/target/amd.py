@@ -147,6 +147,8 @@ _VERSION_4: dict[Key, tuple[Mfma, ...]] = {
     (32, "i8", "i8"): (Mfma("i32.32x32x32.i8", 32, 16), *_LONG_INT8[32, "i8", "i8"]),
     (16, "i8", "i8"): (Mfma("i32.16x16x64.i8", 64, 16), *_LONG_INT8[16, "i8", "i8"]),
 }
+SCALED_MFMA = {32: Mfma("f32.32x32x64.f8f6f4", 64, 32), 16: Mfma("f32.16x16x128.f8f6f4", 128, 32)}
+"""By rows, of version 4: operands of 8, 6 or 4 bits, `per_lane` numbers that share a scale."""
 _INSTRUCTIONS = {2: _ALWAYS, 3: _VERSION_3, 4: _VERSION_4}
 """Of each version, the instructions for a key, the longest along k first."""
 

@@ -14,9 +14,14 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
+from minitriton.codegen.amd.device_library import find_ocml
 from minitriton.commands.cli import main
+from minitriton.dialects.text import parse_module
+from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import record
+from minitriton.interpreter.launch import interpret
+from minitriton.language.extra import libdevice
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.pass_registry import Step
@@ -465,3 +470,93 @@ def test_a_layout_of_64_lanes_costs_what_lds_does(capsys: pytest.CaptureFixture[
     rows = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>"
     assert main(["layout", mfma, "--shape", "64x64", "--to", rows, "--arch", "gfx942"]) == 0
     assert "store: 4 ds_write a warp, 16 bytes a lane" in capsys.readouterr().out
+
+
+def test_a_conversion_that_does_not_fit_into_lds_goes_by_way_of_a_layout_between() -> None:
+    """128 KiB of scratch at once, 64 KiB in two conversions."""
+    attributes = {(position,): [["tt.divisibility", 16]] for position in range(2)}
+    signature = {"x": "*fp32", "out": "*fp32", "M": "constexpr", "N": "constexpr"}
+    kernel = triton.compile(ASTSource(transpose, signature, {"M": 256, "N": 128}, attributes), GFX942, {"num_warps": 4})
+    assert kernel.metadata.shared == 64 << 10
+    x, out = np.arange(256 * 128, dtype=np.float32), np.zeros(256 * 128, np.float32)
+    report = amdgcn.run(kernel.asm["amdgcn"], None, (1,), [x, out], shared_bytes=kernel.metadata.shared)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(out, x.reshape(256, 128).T.ravel())
+
+
+_SLICED = """
+#whole = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [1, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+  tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %i = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #ttg.slice<{dim = 1, parent = #whole}>>
+    %j = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #whole}>>
+    %i1 = tt.expand_dims %i {axis = 1 : i32} : tensor<8xi32, #ttg.slice<{dim = 1, parent = #whole}>> -> tensor<8x1xi32, #whole>
+    %j1 = tt.expand_dims %j {axis = 0 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #whole}>> -> tensor<1x128xi32, #whole>
+    %i2 = tt.broadcast %i1 : tensor<8x1xi32, #whole> -> tensor<8x128xi32, #whole>
+    %j2 = tt.broadcast %j1 : tensor<1x128xi32, #whole> -> tensor<8x128xi32, #whole>
+    %c = arith.constant dense<128> : tensor<8x128xi32, #whole>
+    %r = arith.muli %i2, %c : tensor<8x128xi32, #whole>
+    %o = arith.addi %r, %j2 : tensor<8x128xi32, #whole>
+    %s = tt.splat %p : !tt.ptr<f32> -> tensor<8x128x!tt.ptr<f32>, #whole>
+    %q = tt.addptr %s, %o : tensor<8x128x!tt.ptr<f32>, #whole>, tensor<8x128xi32, #whole>
+    %x = tt.load %q : tensor<8x128x!tt.ptr<f32>, #whole>
+    %a = amdg.extract_slice %x [0, 0] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %b = amdg.extract_slice %x [0, 64] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %d = amdg.extract_slice %x [4, 0] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %e = amdg.extract_slice %x [4, 64] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %y = amdg.concat %e, %d, %b, %a : tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole> -> tensor<8x128xf32, #whole>
+    tt.store %q, %y : tensor<8x128x!tt.ptr<f32>, #whole>
+    tt.return
+  }
+}
+"""
+
+
+def test_slices_of_registers_are_taken_and_put_together(tmp_path: Path) -> None:
+    file = tmp_path / "k.ttgir"
+    file.write_text(_SLICED)
+    kernel = triton.compile(str(file), GFX942)
+    x = np.arange(8 * 128, dtype=np.float32).reshape(8, 128)
+    wanted = np.block([[x[4:, 64:], x[4:, :64]], [x[:4, 64:], x[:4, :64]]])
+    for stage in ("amdgcn", "ttgir"):
+        y = x.copy()
+        if stage == "amdgcn":
+            assert amdgcn.run(kernel.asm[stage], None, (1,), [y], shared_bytes=kernel.metadata.shared).ok
+        else:
+            interpret(parse_module(kernel.asm[stage]), "k", [y])
+        np.testing.assert_array_equal(y, wanted)
+
+
+@triton.jit
+def by_library(x, y, out, kinds: tl.constexpr):
+    i = tl.arange(0, 128)
+    v, w = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, libdevice.acos(v))
+    tl.store(out + 128 + i, libdevice.pow(v, w))
+    tl.store(out + 256 + i, libdevice.floor(w) + libdevice.add_rn(v, w))
+    tl.store(out + 384 + i, libdevice.float2int_rn(w * 100).to(tl.float32))
+    tl.store(out + 512 + i, tl.exp(v.to(tl.float64)).to(tl.float32))
+
+
+def _by_library(kinds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    x, y = (np.random.default_rng(n).uniform(0.1, 0.9, 128).astype(np.float32) for n in range(2))
+    out = np.zeros(640, np.float32)
+    source = ASTSource(by_library, dict.fromkeys(("x", "y", "out"), "*fp32"), {"kinds": kinds})
+    triton.compile(source, GFX942, {"num_warps": 1})[(1,)](x, y, out)
+    return x, y, out
+
+
+@pytest.mark.skipif(find_ocml() is None, reason="needs ROCm's ocml.bc")
+def test_functions_of_libdevice_are_llvm_s_or_of_rocm_s_library() -> None:
+    x, y, out = _by_library(0)
+    wanted = [np.arccos(x), x**y, np.floor(y) + x + y, np.rint(y * 100), np.exp(x)]
+    np.testing.assert_allclose(out, np.concatenate(wanted), rtol=3e-6)
+
+
+def test_a_function_without_its_library_is_an_error_at_the_kernel_s_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("minitriton.codegen.amd.device_library._candidates", lambda: iter([tmp_path / "ocml.bc"]))
+    line = inspect.getsourcelines(by_library.fn)[1] + 4
+    with pytest.raises(MinitritonError, match=rf"test_amd.py:{line}:\d+.*acos_f32 is computed by ROCm's ocml.bc"):
+        _by_library(1)

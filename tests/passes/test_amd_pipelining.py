@@ -1,8 +1,10 @@
 """Loops pipelined for AMD's GPUs: what the passes make of small kernels, and what these compute on the emulator, which finds a missing barrier."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -179,3 +181,54 @@ def test_bytes_without_an_instruction_are_multiplied_as_halves() -> None:
     assert run(kernel, *((each >> 8).astype(np.uint8).view(np.int8) for each in bits), out).ok
     a, b = (each.view(np.float16).astype(np.float32) for each in bits)
     np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-5)
+
+
+def verbose_assembly(llvm_ir: str) -> str:
+    """With LLVM's comments, which name what is no instruction of the hardware."""
+    module = llvm.parse_assembly(llvm_ir)
+    machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx942", opt=3, reloc="pic")
+    machine.set_asm_verbosity(True)
+    return machine.emit_assembly(module)
+
+
+def test_schedule_hints_and_their_numbers_reach_the_assembly() -> None:
+    constants = {"N": 32, "BN": 16}
+    names = attention.arg_names
+    signature = dict.fromkeys(names[:3], "*fp16") | {"out": "*fp32", "n": "i32"} | dict.fromkeys(constants, "constexpr")
+    options = {"num_stages": 1, "schedule_hint": "attention,memory-bound-attention"}
+    kernel = triton.compile(ASTSource(attention, signature, constants), GFX942, options)
+    text = verbose_assembly(kernel.asm["llir"])
+    assert '"amdgpu-sched-strategy"="iterative-ilp"' in kernel.asm["llir"]
+    loop = text.split("sched_barrier mask(0x00000000)")
+    assert len(loop) == 3, "one at each end of the loop's body"
+    assert "v_mfma" in loop[1]
+    assert "iglp_opt mask(0x00000002)" in loop[1]
+    inputs = [np.eye(32, dtype=np.float16) for _ in range(3)]
+    out = np.zeros((32, 32), np.float32)
+    assert run(kernel, *inputs, out, 32).ok
+    np.testing.assert_array_equal(out, np.eye(32) / 2)
+
+
+_GROUPS = """
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+  tt.func public @k(%p: !tt.ptr<f32>) {
+    %x = tt.load %p : !tt.ptr<f32>
+    rocdl.sched.group.barrier 32, 3, 7
+    rocdl.sched.group.barrier 8, 1, 7
+    rocdl.sched.barrier 6
+    rocdl.s.setprio 2
+    tt.store %p, %x : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+
+
+def test_limits_of_the_scheduler_keep_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "k.ttgir"
+    file.write_text(_GROUPS)
+    text = verbose_assembly(triton.compile(str(file), GFX942).asm["llir"])
+    groups = re.findall(r"sched_group_barrier mask\((\w+)\) size\((\d+)\) SyncID\((\d+)\)", text)
+    assert groups == [("0x00000020", "3", "7"), ("0x00000008", "1", "7")]
+    assert "sched_barrier mask(0x00000006)" in text
+    assert "s_setprio 2" in text

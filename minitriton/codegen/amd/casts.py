@@ -83,6 +83,11 @@ def _conversion(source: str, result: str, towards_zero: bool, element: Attribute
     return lambda b, v: resized(b, v[0], element)
 
 
+def as_f32(b: Builder, value: SSAValue, name: str) -> SSAValue:
+    """8-bit floats, named as MLIR does, as f32."""
+    return _read(b, value, _KINDS[name])
+
+
 def _read(b: Builder, value: SSAValue, kind: _Small) -> SSAValue:
     """An 8-bit float as f32."""
     type_ = vector_type(I32, lanes(value.type))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -27,6 +27,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.llvm_session import context_of
 from minitriton.codegen.lowering.elementwise import Emit, each_lane
 from minitriton.codegen.types import F32, F64, I1, I32, I64, bit_width, lane_type, lanes, vector_type
+from minitriton.dialects import llvm as ours
 from minitriton.errors import LoweringError
 
 PREFIX = "__ocml_"
@@ -120,7 +121,7 @@ def function_of(symbol: str, operands: Sequence[Attribute], result: Attribute) -
     if match := _TO_INTEGER.match(bare):
         return lambda b, v: _to_integer(b, v[0], match[3], result, is_unsigned=match[1] == "u")
     if match := _FROM_INTEGER.match(bare):
-        cast = L.UIToFPOp if match[1] else L.SIToFPOp
+        cast = ours.UIToFPOp if match[1] else L.SIToFPOp
         return lambda b, v: b.cast(cast, v[0], result)
     width = "f32" if is_single else "f64"
     if rounded := _ROUNDED.match(name):
@@ -157,7 +158,7 @@ def _high(b: Builder, v: Sequence[SSAValue], *, is_unsigned: bool) -> SSAValue:
         extend = L.ZExtOp if is_unsigned else L.SExtOp
         both = b.mul(b.cast(extend, v[0], I64), b.cast(extend, v[1], I64))
         return b.cast(L.TruncOp, b.lshr(both, 32), element)
-    low, high = ([part(value) for value in v] for part in (partial(_low_half, b), lambda value: b.lshr(value, 32)))
+    low, high = [_low_half(b, value) for value in v], [b.lshr(value, 32) for value in v]
     first, second = b.mul(low[0], high[1]), b.mul(high[0], low[1])
     carry = b.add(b.lshr(b.mul(low[0], low[1]), 32), b.add(_low_half(b, first), _low_half(b, second)))
     upper = b.add(b.mul(high[0], high[1]), b.add(b.lshr(first, 32), b.lshr(second, 32)))
@@ -199,9 +200,6 @@ def link_device_library(module: llvm.ModuleRef, arch: str, lanes_of_wave: int) -
     settings = llvm.parse_assembly(_settings(arch, lanes_of_wave), context_of(module))
     settings.triple, settings.data_layout = module.triple, module.data_layout
     module.link_in(settings)
-    for value in module.global_variables:
-        if value.name.startswith("__oclc_"):
-            value.linkage = "internal"
 
 
 @cache
@@ -213,4 +211,6 @@ def _settings(arch: str, lanes_of_wave: int) -> str:
         "unsafe_math_opt": ("i8", 0), "finite_only_opt": ("i8", 0), "correctly_rounded_sqrt32": ("i8", 1), "daz_opt": ("i8", 0),
         "wavefrontsize64": ("i8", int(lanes_of_wave == 64)), "ISA_version": ("i32", version), "ABI_version": ("i32", 500),
     }  # fmt: skip
-    return "".join(f"@__oclc_{n} = hidden addrspace(4) constant {t} {value}\n" for n, (t, value) in numbers.items())
+    return "".join(
+        f"@__oclc_{n} = linkonce_odr hidden addrspace(4) constant {t} {value}\n" for n, (t, value) in numbers.items()
+    )

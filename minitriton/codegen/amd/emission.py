@@ -47,6 +47,8 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
     waves_per_eu: int = 0
     """How many waves a SIMD shall hold; 0 leaves it to LLVM."""
     flush_denormals: bool = False
+    strategy: str = ""
+    """Of LLVM's scheduler; it chooses if this is empty."""
 
     def translate(self, source: object) -> str:
         if not isinstance(source, ModuleOp):
@@ -56,6 +58,8 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
             if KERNEL in op.attributes:
                 op.attributes["amdgpu-waves-per-eu"] = StringAttr(f"{self.waves_per_eu}, {self.waves_per_eu}")
                 op.attributes["denormal-fp-math-f32"] = StringAttr("preserve-sign" if self.flush_denormals else "ieee")
+                if self.strategy:
+                    op.attributes["amdgpu-sched-strategy"] = StringAttr(self.strategy)
         # `.loc` of AMDGCN cannot say where a function was inlined: lines are the user's own.
         text = write_module(
             source, line_info=self.line_info, reflect_ftz=False, names_callees=False, flags=(_CODE_OBJECT_VERSION,)

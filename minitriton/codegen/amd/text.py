@@ -22,7 +22,13 @@ from minitriton.dialects import rocdl
 KERNEL = "rocdl.kernel"
 KERNEL_CONVENTIONS[KERNEL] = "amdgpu_kernel"
 FUNCTION_ATTRIBUTES.extend(
-    ("amdgpu-flat-work-group-size", "amdgpu-waves-per-eu", "denormal-fp-math-f32", "uniform-work-group-size")
+    (
+        "amdgpu-flat-work-group-size",
+        "amdgpu-waves-per-eu",
+        "amdgpu-sched-strategy",
+        "denormal-fp-math-f32",
+        "uniform-work-group-size",
+    )
 )
 
 

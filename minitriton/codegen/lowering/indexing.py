@@ -188,12 +188,17 @@ def histogram(f: FunctionLowering, op: tt.HistogramOp) -> None:
 
 @lowers(ttg.Fp4ToFpOp)
 def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
-    """Two e2m1 floats a byte, the lower half first: as the bits of a small f16, times 2^14."""
-    b = f.b
-    source, result = op.operands[0], op.results[0]
+    """Widened to the result's type."""
+    result = op.results[0]
     axis = op.axis
     assert isinstance(axis, IntegerAttr)
-    dim = axis.value.data
+    numbers = fp4_numbers(f, op.operands[0], result, axis.value.data)
+    f.values[result] = resized(f.b, numbers, f.facts(result.type).element)
+
+
+def fp4_numbers(f: FunctionLowering, source: SSAValue, result: SSAValue, dim: int) -> SSAValue:
+    """Two e2m1 floats a byte, the lower half first: as the bits of a small f16, times 2^14. Registers are those of `result`."""
+    b = f.b
     facts = f.facts(result.type)
     register_of = f.facts(source.type).layout.register_of
     count = f.count(source)
@@ -205,7 +210,7 @@ def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
     numbers = b.bitcast(b.or_disjoint(sign, rest), vector_type(F16, lanes(words.type)))
     values = b.fmul(numbers, b.constant(numbers.type, 16384.0))
     indices = [register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets]
-    f.values[result] = resized(b, b.permute(values, indices), facts.element)
+    return b.permute(values, indices)
 
 
 @lowers(tt.MapElementwiseOp)

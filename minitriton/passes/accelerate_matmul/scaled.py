@@ -65,16 +65,18 @@ def transpose_for_left_scale(op: tt.DotScaledOp) -> None:
     block.erase_op(op)
 
 
-def decompose_scaled(least_scale: bool) -> Callable[[tt.DotScaledOp, Rewriter], bool]:
-    """The pattern that makes a dot of 16-bit floats; with `least_scale` a scale of 0 is 2^-127 in bf16, too."""
+def decompose_scaled(
+    least_scale: bool, operand_class: type[ScaledOperand] | None = None
+) -> Callable[[tt.DotScaledOp, Rewriter], bool]:
+    """The pattern that makes a dot of 16-bit floats; with `least_scale` a scale of 0 is 2^-127 in bf16, too. `operand_class` scales an operand."""
 
     def rewrite(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
-        return _decompose(op, rewriter, least_scale)
+        return _decompose(op, rewriter, least_scale, operand_class or ScaledOperand)
 
     return rewrite
 
 
-def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool) -> bool:
+def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool, operand_class: type[ScaledOperand]) -> bool:
     """Operands packed along another axis than k are left."""
     layout = layout_of_value(op.result)
     if layout is None or isinstance(layout, NvidiaMma):
@@ -89,7 +91,7 @@ def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool) -> boo
     compute = f16 if tt.ScaleDotElemType.FP16 in formats else bf16
     operands: list[SSAValue] = []
     for index, (value, scale) in enumerate(((op.a, op.a_scale), (op.b, op.b_scale))):
-        side = _Side(op, rewriter, index, formats[index] is tt.ScaleDotElemType.E2M1, compute, least_scale)
+        side = operand_class(op, rewriter, index, formats[index].value, compute, least_scale)
         scaled = side.scaled(value, scale)
         operands.append(
             _inserted(rewriter, ttg.ConvertLayoutOp(scaled, with_layout(scaled.type, DotOperand(index, layout))))
@@ -104,7 +106,7 @@ def _inserted(rewriter: Rewriter, op: Operation) -> SSAValue:
     return rewriter.insert(op).results[0]
 
 
-def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
+def unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
     """The type of `value` with two elements for each byte along `axis`."""
     shape = shape_of(value)
     wide = tuple(size * 2 if dim == axis else size for dim, size in enumerate(shape))
@@ -117,17 +119,22 @@ def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
 
 
 @dataclass(frozen=True)
-class _Side:
+class ScaledOperand:
     """One operand of the dot: the left (`index` 0) or the right one."""
 
     dot: tt.DotScaledOp
     rewriter: Rewriter
     index: int
-    is_fp4: bool
+    form: str
     compute: AnyFloat
     least_scale: bool
 
-    def _add(self, op: Operation) -> SSAValue:
+    @property
+    def is_fp4(self) -> bool:
+        """Whether bytes hold two numbers."""
+        return self.form == "e2m1"
+
+    def add(self, op: Operation) -> SSAValue:
         return _inserted(self.rewriter, op)
 
     def scaled(self, value: SSAValue, scale: SSAValue | None) -> SSAValue:
@@ -135,63 +142,69 @@ class _Side:
         rank = len(shape_of(value))
         k_dim = rank - 1 - self.index
         if self.is_fp4:
-            value = self._add(ttg.Fp4ToFpOp(value, _unpacked(value, k_dim, self.compute), axis=k_dim))
+            value = self.add(ttg.Fp4ToFpOp(value, unpacked(value, k_dim, self.compute), axis=k_dim))
         else:
-            value = self._add(tt.FpToFpOp(value, with_element(value, self.compute)))
+            value = self.add(tt.FpToFpOp(value, with_element(value, self.compute)))
         if scale is None:
             return value
-        if self.index == 1:
-            scale = self._add(tt.TransOp(scale, order=(*range(rank - 2), rank - 1, rank - 2)))
+        scale = self.as_of_left(scale)
         group = shape_of(value)[k_dim] // shape_of(scale)[k_dim]
-        repeated = self._repeated(self._as_float(scale), k_dim, group)
-        factor = self._add(ttg.ConvertLayoutOp(repeated, value.type))
-        product = self._add(arith.MulfOp(value, factor))
+        repeated = self.repeated(self.as_float(scale, self.compute), k_dim, group)
+        factor = self.add(ttg.ConvertLayoutOp(repeated, value.type))
+        product = self.add(arith.MulfOp(value, factor))
         # A scale that is a float is NaN by itself.
         done = self.dot.fast_math.value.data or isinstance(cast(TensorType, scale.type).element_type, AnyFloat)
-        return product if done else self._nan_where(product, scale, k_dim, group)
+        return product if done else self.nan_where(product, scale, k_dim, group)
 
-    def _as_float(self, scale: SSAValue) -> SSAValue:
-        """The scale in the type of the dot: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
+    def as_of_left(self, scale: SSAValue) -> SSAValue:
+        """The scale with k along the same dimension as the operand: both come with it last."""
+        rank = len(shape_of(scale))
+        if self.index == 0:
+            return scale
+        return self.add(tt.TransOp(scale, order=(*range(rank - 2), rank - 1, rank - 2)))
+
+    def as_float(self, scale: SSAValue, compute: AnyFloat) -> SSAValue:
+        """The scale in a 16-bit type: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
         if isinstance(cast(TensorType, scale.type).element_type, AnyFloat):
-            return self._add(tt.FpToFpOp(scale, with_element(scale, self.compute)))
-        wide = f32 if self.compute == f16 else self.compute
+            return self.add(tt.FpToFpOp(scale, with_element(scale, compute)))
+        wide = f32 if compute == f16 else compute
         bits, mantissa = (32, 23) if wide == f32 else (16, 7)
         integer = IntegerType(bits)
-        widened = self._add(arith.ExtUIOp(scale, with_element(scale, integer)))
+        widened = self.add(arith.ExtUIOp(scale, with_element(scale, integer)))
         amount = self.rewriter.constant(int_attr(integer, mantissa))
-        amounts = self._add(tt.SplatOp(amount, widened.type))
-        shifted = self._add(arith.ShLIOp(widened, amounts))
-        if self.least_scale and wide == self.compute:
+        amounts = self.add(tt.SplatOp(amount, widened.type))
+        shifted = self.add(arith.ShLIOp(widened, amounts))
+        if self.least_scale and wide == compute:
             # Byte 0 is 2^-127, a subnormal number: a bit of the mantissa.
             least = self.rewriter.constant(int_attr(widened.type, 1 << mantissa - 1))
-            shifted = self._add(arith.MaxUIOp(shifted, least))
-        number = self._add(tt.BitcastOp(shifted, with_element(shifted, wide)))
-        if wide != self.compute:
-            number = self._add(arith.TruncFOp(number, with_element(number, self.compute)))
+            shifted = self.add(arith.MaxUIOp(shifted, least))
+        number = self.add(tt.BitcastOp(shifted, with_element(shifted, wide)))
+        if wide != compute:
+            number = self.add(arith.TruncFOp(number, with_element(number, compute)))
         return number
 
-    def _repeated(self, value: SSAValue, dim: int, times: int) -> SSAValue:
+    def repeated(self, value: SSAValue, dim: int, times: int) -> SSAValue:
         """Each element of `value` so many times along `dim`."""
         shape = shape_of(value)
         rank = len(shape)
         warps, lanes = ttg.num_warps(self.dot), ttg.threads_per_warp(self.dot)
         blocked = default_blocked((*shape, 1), warps, lanes, ttg.num_ctas(self.dot))
-        value = self._add(ttg.ConvertLayoutOp(value, with_layout(value.type, Slice(rank, blocked))))
-        value = self._add(tt.ExpandDimsOp(value, axis=rank))
+        value = self.add(ttg.ConvertLayoutOp(value, with_layout(value.type, Slice(rank, blocked))))
+        value = self.add(tt.ExpandDimsOp(value, axis=rank))
         type_ = cast(TensorType, value.type)
-        value = self._add(tt.BroadcastOp(value, tensor_type((*shape, times), type_.element_type, type_.encoding)))
+        value = self.add(tt.BroadcastOp(value, tensor_type((*shape, times), type_.element_type, type_.encoding)))
         order = [*range(dim + 1), rank, *range(dim + 1, rank)]
-        value = self._add(tt.TransOp(value, order=order))
+        value = self.add(tt.TransOp(value, order=order))
         merged = tuple(size * times if d == dim else size for d, size in enumerate(shape))
         layout = reshape_dst(shape_of(value), layout_of_tensor(value), merged)
         assert layout is not None, "merging neighbouring dimensions keeps a layout linear"
-        return self._add(tt.ReshapeOp(value, tensor_type(merged, type_.element_type, ttg.encoding_attr(layout))))
+        return self.add(tt.ReshapeOp(value, tensor_type(merged, type_.element_type, ttg.encoding_attr(layout))))
 
-    def _nan_where(self, product: SSAValue, scale: SSAValue, dim: int, group: int) -> SSAValue:
+    def nan_where(self, product: SSAValue, scale: SSAValue, dim: int, group: int) -> SSAValue:
         """NaN where the scale is one."""
         limit = self.rewriter.constant(int_attr(scale.type, NAN_SCALE))
-        is_nan = self._add(arith.CmpiOp(scale, limit, "eq"))
-        condition = self._repeated(is_nan, dim, group)
-        condition = self._add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, layout_of_tensor(product))))
+        is_nan = self.add(arith.CmpiOp(scale, limit, "eq"))
+        condition = self.repeated(is_nan, dim, group)
+        condition = self.add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, layout_of_tensor(product))))
         nan = self.rewriter.constant(float_attr(product.type, float("nan")))
-        return self._add(arith.SelectOp(condition, nan, product))
+        return self.add(arith.SelectOp(condition, nan, product))

@@ -8,7 +8,7 @@ becomes on gfx942
     %d = ttg.convert_layout %d1
 
 where #mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>. Where no instruction fits,
-multiply-adds remain; GPUs with WMMA have their part in `wmma.py`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp; instructions of 64x4 and 4x64 and scaled dots are not there yet.
+multiply-adds remain. Scaled dots are in `scaled_dots`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp; instructions of 64x4 and 4x64 are not there yet. GPUs with WMMA have their part in `wmma.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,14 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.launch import features_of, num_warps
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.layouts.encodings import AmdMfma, Blocked, DotOperand, Encoding
+from minitriton.passes.accelerate_matmul.scaled import decompose_scaled
+from minitriton.passes.amd.scaled_dots import (
+    UpcastOperand,
+    scaled_rows,
+    source_of_scales,
+    tiles_for_scales,
+    to_scaled_mfma,
+)
 from minitriton.passes.amd.wmma import to_wmma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of, with_element, with_layout
 from minitriton.pipeline.choice import remark
@@ -31,7 +39,7 @@ from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
-from minitriton.target.amd import ARCHITECTURES, Mfma, mfma_of
+from minitriton.target.amd import ARCHITECTURES, SCALED_MFMA, Mfma, mfma_of
 
 
 @register_pass
@@ -43,7 +51,7 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
     """
 
     name: ClassVar[str] = "tritonamdgpu-accelerate-matmul"
-    acts_on = frozenset({tt.DotOp})
+    acts_on = frozenset({tt.DotOp, tt.DotScaledOp})
     requires = frozenset({Property.ENCODINGS})
     arch_generation_name: str = ""
     """LLVM's name of the GPU; the module's target if it is empty."""
@@ -52,7 +60,7 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module, on GPUs with matrix cores."""
-        if not ops_of(op, tt.DotOp):
+        if not ops_of(op, tt.DotOp) and not ops_of(op, tt.DotScaledOp):
             return
         name = self.arch_generation_name
         features = ARCHITECTURES[name] if name in ARCHITECTURES else features_of(op)
@@ -68,15 +76,37 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
                 return to_wmma(dot, rewriter, wmma, size, _warps_of)
             return _to_mfma(dot, rewriter, version, size, kpack)
 
+        widen = decompose_scaled(False, UpcastOperand if version == _SCALED_VERSION else None)
+
+        @patterns.pattern(tt.DotScaledOp)
+        def scaled_to_mfma(dot: tt.DotScaledOp, rewriter: Rewriter) -> bool:
+            if not isinstance(layout_of_value(dot.result), Blocked):
+                return False
+            if version == _SCALED_VERSION and to_scaled_mfma(dot, rewriter, size, _warps):
+                return True
+            remark(dot, "Decomposing scaled dot operation into regular dot operation with explicit scaling.")
+            return widen(dot, rewriter)
+
         apply_patterns_greedily(op, patterns)
+
+
+_SCALED_VERSION = 4
+"""Of matrix cores with scales."""
+_BYTES_OF_SCALED = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
+"""Operands that instructions with scales take, too, twice as many at once."""
 
 
 def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: int) -> bool:
     if not isinstance(layout_of_value(dot.result), Blocked):
         return False
     shape, depth = shape_of(dot.result), shape_of(dot.a)[-1]
-    rows = size or _rows(dot, shape)
-    found = _instruction(dot, version, rows, depth)
+    types = [str(cast(TensorType, value.type).element_type) for value in (dot.a, dot.b)]
+    is_scaled = version == _SCALED_VERSION and all(each in _BYTES_OF_SCALED for each in types) and len(shape) == 2
+    if is_scaled and (rows := scaled_rows(shape, depth, size)):
+        found: Mfma | None = SCALED_MFMA[rows]
+    else:
+        is_scaled, rows = False, size or _rows(dot, shape)
+        found = _instruction(dot, version, rows, depth)
     through_halves = found is None and _are_foreign_bytes(dot)
     if through_halves:
         remark(
@@ -92,18 +122,26 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     result = cast(TensorType, dot.result.type)
     element = result.element_type
     accumulator = f64 if isinstance(element, Float64Type) else f32 if isinstance(element, AnyFloat) else i32
-    layout = AmdMfma(
-        version,
-        _warps(dot, shape, num_warps(dot), rows),
-        (rows, rows, found.depth),
-        True,
-        (),
-        (),
-        element_bits(TensorType(accumulator, [1])),
+    warps = _warps(dot, shape, num_warps(dot), rows)
+    tiles = (
+        ()
+        if len(shape) == 3
+        else tiles_for_scales([source_of_scales(each) for each in (dot.a, dot.b)], rows, shape, warps)
     )
+    is_transposed = True
+    halves = version == _SCALED_VERSION and rows == 16 and len(shape) == 2 and all(t in ("f16", "bf16") for t in types)
+    if halves and not (tiles and min(tiles) > 1):
+        # The result becomes an operand of another dot within a wave.
+        if feeds_dot(dot) and shape[0] >= 2 * rows * warps[0] and shape[1] == 16 and warps[1] == 1:
+            tiles = (2, 1)
+        elif feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 2 * rows * warps[1] and warps[0] == 1:
+            is_transposed, tiles = False, (1, 2)
+    bits = element_bits(TensorType(accumulator, [1]))
+    layout = AmdMfma(version, warps, (rows, rows, found.depth), is_transposed, (), tiles, bits)
     feeds = _comes_from_dot(dot)
     sixteen_bits = element_bits(cast(TensorType, dot.a.type)) == 16
     k_width = 4 if feeds and sixteen_bits else found.per_lane if feeds else found.per_lane * kpack
+    k_width = k_width // 2 if is_scaled else k_width
     total = _converted(rewriter, dot.c, layout, accumulator)
     a, b = (
         rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, DotOperand(index, layout, k_width)))).result
@@ -111,8 +149,13 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     )
     if through_halves:
         a, b = (rewriter.insert(tt.FpToFpOp(value, with_element(value, f16))).results[0] for value in (a, b))
-    precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
-    new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
+    if is_scaled:
+        a_form, b_form = (_BYTES_OF_SCALED[each] for each in types)
+        scaled = tt.DotScaledOp(a, b, total, a_elem_type=a_form, b_elem_type=b_form, fast_math=False)
+        new: tt.DotOp | tt.DotScaledOp = rewriter.insert(scaled)
+    else:
+        precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
+        new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
     back = new.result if element == accumulator else _cast(rewriter, new.result, element)
     rewriter.replace_with(dot, ttg.ConvertLayoutOp(back, result))
     return True
@@ -158,29 +201,33 @@ def _in_same_region(dot: Operation, op: Operation) -> bool:
     return op.parent_region() is dot.parent_region()
 
 
-def _feeds_dot(dot: tt.DotOp) -> bool:
-    """Whether operand A of another dot of the same region is computed from the result."""
-    found = forward_ops(dot.result, lambda op: _in_same_region(dot, op))
-    return any(isinstance(op, tt.DotOp) and op.a.owner in found for op in found)
+_Dot = tt.DotOp | tt.DotScaledOp
 
 
-def _comes_from_dot(dot: tt.DotOp) -> bool:
+def feeds_dot(dot: Operation, operand: int = 0) -> bool:
+    """Whether an operand, A or B, of another dot of the same region is computed from the result."""
+    found = forward_ops(dot.results[0], lambda op: _in_same_region(dot, op))
+    return any(isinstance(op, _Dot) and op.operands[operand].owner in found for op in found)
+
+
+def _comes_from_dot(dot: Operation) -> bool:
     """Whether operand A is computed from the result of another dot of the same region."""
-    if isinstance(dot.a, BlockArgument):
+    left = dot.operands[0]
+    if isinstance(left, BlockArgument):
         return False
-    found = backward_ops(dot.a, lambda op: _in_same_region(dot, op), through_arguments=False)
-    return any(isinstance(op, tt.DotOp) for op in found)
+    found = backward_ops(left, lambda op: _in_same_region(dot, op), through_arguments=False)
+    return any(isinstance(op, _Dot) for op in found)
 
 
-def _warps_of(dot: tt.DotOp, shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
+def _warps_of(dot: Operation, shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
     return _warps(dot, shape, num_warps(dot), rows)
 
 
-def _warps(dot: tt.DotOp, shape: tuple[int, ...], warps: int, rows: int) -> tuple[int, ...]:
+def _warps(dot: Operation, shape: tuple[int, ...], warps: int, rows: int) -> tuple[int, ...]:
     """Whole rows for a dot that feeds another, and rows first for that; else as square a part for each warp as there is."""
     if len(shape) == 3:
         return warps, 1, 1
-    if _feeds_dot(dot):
+    if feeds_dot(dot):
         return warps, 1
     if _comes_from_dot(dot):
         along = min(warps, -(-shape[0] // rows))

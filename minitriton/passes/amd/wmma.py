@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import AmdWmma, Blocked, DotOperand, Encoding
@@ -40,7 +40,7 @@ from minitriton.target.amd import WMMA_SIDE, wmma_of
 _Types = tuple[Attribute, Attribute, Attribute]
 """Elements of A, of B, and of the accumulator."""
 _COMMON: tuple[_Types, ...] = ((f16, f16, f32), (bf16, bf16, f32), (i8, i8, i32))
-WarpsOf = Callable[[tt.DotOp, tuple[int, ...], int], tuple[int, ...]]
+WarpsOf = Callable[[Operation, tuple[int, ...], int], tuple[int, ...]]
 """How warps share a dot's result of a shape, by instructions of that many rows and columns."""
 
 
