@@ -8,7 +8,7 @@ becomes on gfx942
     %d = ttg.convert_layout %d1
 
 where #mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>. Where no instruction fits,
-multiply-adds remain. Scaled dots are in `scaled_dots`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp; instructions of 64x4 and 4x64 are not there yet.
+multiply-adds remain. Scaled dots are in `scaled_dots`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp; instructions of 64x4 and 4x64 are not there yet. GPUs with WMMA have their part in `wmma.py`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from minitriton.passes.amd.scaled_dots import (
     tiles_for_scales,
     to_scaled_mfma,
 )
+from minitriton.passes.amd.wmma import to_wmma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of, with_element, with_layout
 from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -76,14 +77,17 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
         if not ops_of(op, tt.DotOp) and not ops_of(op, tt.DotScaledOp):
             return
         name = self.arch_generation_name
-        version = (ARCHITECTURES[name] if name in ARCHITECTURES else features_of(op)).mfma_version
-        if not version:
+        features = ARCHITECTURES[name] if name in ARCHITECTURES else features_of(op)
+        version, wmma = features.mfma_version, features.wmma_version
+        if not version and not wmma:
             return
         patterns = PatternSet()
         size, kpack = self.matrix_instruction_size, self.kpack
 
         @patterns.pattern(tt.DotOp)
         def blocked_to_mfma(dot: tt.DotOp, rewriter: Rewriter) -> bool:
+            if wmma:
+                return to_wmma(dot, rewriter, wmma, size, _warps_of)
             return _to_mfma(dot, rewriter, version, size, kpack)
 
         widen = decompose_scaled(False, UpcastOperand if version == _SCALED_VERSION else None)
@@ -273,6 +277,10 @@ def _comes_from_dot(dot: Operation) -> bool:
         return False
     found = backward_ops(left, lambda op: _in_same_region(dot, op), through_arguments=False)
     return any(isinstance(op, _Dot) for op in found)
+
+
+def _warps_of(dot: Operation, shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
+    return _warps(dot, shape, num_warps(dot), rows)
 
 
 def _warps(dot: Operation, shape: tuple[int, ...], warps: int, rows: int) -> tuple[int, ...]:
