@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4824, 21, 0),
-    "passes": (25745, 126, 4),
+    "passes": (25840, 126, 6),
     "pipeline": (2424, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9555, 52, 1),
@@ -112,7 +112,7 @@ PAGES = 3
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 157147,
+    "lines": 157242,
     "files": 856,
     "files under 40 lines": 126,
     "modules with one importer": 178,
@@ -120,7 +120,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 12,
+    "words": 14,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
