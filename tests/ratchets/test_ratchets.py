@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4808, 21, 0),
-    "passes": (25622, 125, 4),
+    "passes": (25717, 125, 6),
     "pipeline": (2424, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9197, 51, 0),
@@ -107,7 +107,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155211,
+    "lines": 155306,
     "files": 847,
     "files under 40 lines": 125,
     "modules with one importer": 175,
@@ -115,7 +115,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 9,
+    "words": 11,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
