@@ -440,15 +440,11 @@ def _suffix(type_: Attribute) -> str:
     return f"v{type_.get_shape()[0]}{type_.element_type}" if instance_of(type_, VectorType) else str(type_)
 
 
-_FAMILIES: tuple[type[MatrixOp], ...] = (ScaledMfmaOp, MfmaOp)
-
-
 def matrix_op(name: str) -> tuple[type[MatrixOp], str] | None:
     """The op that a name with an instruction is of, and the instruction."""
-    for family in _FAMILIES:
-        if name.startswith(f"{family.name}."):
-            return family, name[len(family.name) + 1 :]
-    return None
+    family = ScaledMfmaOp if name.startswith(f"{ScaledMfmaOp.name}.") else MfmaOp
+    start = f"{family.name}."
+    return (family, name[len(start) :]) if name.startswith(start) else None
 
 
 ROCDL = Dialect("rocdl", *declared("rocdl", globals()))

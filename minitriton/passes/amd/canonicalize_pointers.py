@@ -40,7 +40,6 @@ from minitriton.rewriting.rewriter import Inserter
 
 _HINTS = ("tt.divisibility", "tt.contiguity", "tt.constancy")
 _MOVES_ELEMENTS = (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp, ttg.ConvertLayoutOp, ExtractSliceOp)
-_REBUILT = (scf.ForOp, scf.IfOp, scf.WhileOp)
 _MOST_STEPS = 500
 """Ops of one offset that are taken apart; an expression may name the same value in many ways."""
 
@@ -56,7 +55,7 @@ class CanonicalizePointers(Pass, stage="ttgir", origin="triton"):
     enable_large_tensor_ptr_canon: bool = False
     """Whether pointers to arrays that may have 2 GiB and more are rewritten, too."""
     narrow_carried: bool = True
-    """Whether offsets of 64 bits that loops and branches pass on are cut to 32 bits where they are used. What a loop adds up may not fit."""
+    """Whether offsets of 64 bits that loops and branches pass on are narrowed to 32 bits where they are used. What a loop adds up may not fit."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the pointers of every function."""
@@ -352,7 +351,7 @@ class _Function:
                 self._block(block)
         if isinstance(op, scf.IfOp):
             self._if(op)
-        elif (isinstance(op, scf.YieldOp | scf.ConditionOp) and isinstance(op.parent_op(), _REBUILT)) or not any(operand in self.pointers for operand in operand_values(op)):
+        elif _ends_rebuilt(op) or not any(operand in self.pointers for operand in operand_values(op)):
             return
         elif isinstance(op, cf.BranchOp | cf.ConditionalBranchOp):
             self._jump(op)
@@ -579,6 +578,14 @@ class _Function:
         Inserter.before(op).insert(new)
         op.detach()
         op.erase()
+
+
+def _ends_rebuilt(op: Operation) -> bool:
+    """Whether the op around is made anew with what `op` passes on."""
+    around = op.parent_op()
+    if isinstance(op, scf.YieldOp):
+        return isinstance(around, scf.WhileOp) or isinstance(around, scf.ForOp | scf.IfOp)
+    return isinstance(op, scf.ConditionOp)
 
 
 def _jumps(op: Operation | None) -> list[tuple[Sequence[SSAValue], Sequence[SSAValue]]]:
