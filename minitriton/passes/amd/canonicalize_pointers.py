@@ -584,7 +584,7 @@ def _ends_rebuilt(op: Operation) -> bool:
     """Whether the op around is made anew with what `op` passes on."""
     around = op.parent_op()
     if isinstance(op, scf.YieldOp):
-        return isinstance(around, scf.WhileOp) or isinstance(around, scf.ForOp | scf.IfOp)
+        return not isinstance(around, scf.IndexSwitchOp)
     return isinstance(op, scf.ConditionOp)
 
 
