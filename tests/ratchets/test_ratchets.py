@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (25622, 125, 4),
     "pipeline": (2424, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9231, 51, 0),
+    "runtime": (9232, 51, 0),
     "target": (1245, 6, 0),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -110,7 +110,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155435,
+    "lines": 155436,
     "files": 848,
     "files under 40 lines": 125,
     "modules with one importer": 176,
