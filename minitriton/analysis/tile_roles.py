@@ -118,6 +118,8 @@ class Work:
     width: int = 1
     """Elements along it that one access can take."""
     by_descriptor: bool = False
+    is_scattered: bool = False
+    """Whether no axis is known to be contiguous in memory: each element of an access may be in a line of its own."""
 
 
 @dataclass(frozen=True)
@@ -628,6 +630,12 @@ class _Reader:
             run = min(run, self.facts.get(mask).constancy[axis])
         return axis, run
 
+    def _is_scattered(self, op: Operation) -> bool:
+        access = MemoryAccess.of(op)
+        if access is None or isinstance(access, DescriptorAccess) or not _shape(access.data_of(op)):
+            return False
+        return max(self.facts.get(access.pointer_of(op)).contiguity) == 1
+
     def _work(self) -> Iterator[Work]:
         for op in self.ops:
             access = MemoryAccess.of(op)
@@ -642,6 +650,7 @@ class _Reader:
                     loop,
                     *self._run(op),
                     isinstance(access, DescriptorAccess),
+                    self._is_scattered(op),
                 )
             elif isinstance(op, tt.ReduceOp):
                 yield Work(

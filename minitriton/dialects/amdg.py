@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerAttr, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -39,16 +39,19 @@ from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from minitriton.dialects.amdg_slices import ConcatOp as ConcatOp
+from minitriton.dialects.amdg_slices import ExtractSliceOp as ExtractSliceOp
+from minitriton.dialects.amdg_slices import packed_complaint, transpose_complaint
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import KeepsData
-from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts
-from minitriton.dialects.facts.layout import SameLayout
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
 from minitriton.dialects.tt.format import Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER
+from minitriton.dialects.tt.traits import VerifiedElementwise
 from minitriton.dialects.tt.types import (
     TensorDescType,
     element_type,
@@ -236,7 +239,7 @@ class ScaledUpcastFp8Op(Op):
     input = operand_def(TENSOR)
     scale = operand_def(TENSOR)
     output = result_def(TENSOR)
-    traits = traits_def(Pure(), VerifyTensorLayouts(), SameLayout(), KeepsData())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), VerifiedElementwise(), KeepsData())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
 
     def __init__(self, input: SSAValue, scale: SSAValue, output: Attribute) -> None:
@@ -250,11 +253,14 @@ class InThreadTransposeOp(Op):
 
     src = operand_def(TENSOR)
     result = result_def(TENSOR)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result: Attribute) -> None:
         super().__init__(operands=[src], result_types=[result])
+
+    def verify_(self) -> None:
+        require(self, transpose_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type)))
 
 
 class LocalLoadPackedTransposedOp(Op):
@@ -270,6 +276,9 @@ class LocalLoadPackedTransposedOp(Op):
 
     def __init__(self, src: SSAValue, result: Attribute) -> None:
         super().__init__(operands=[src, []], result_types=[result])
+
+    def verify_(self) -> None:
+        require(self, packed_complaint(self.src.type, cast(TensorType, self.result.type)))
 
 
 class SchedHint(StrEnum):

@@ -13,6 +13,7 @@ Counterpart of TritonGPUInferLayoutInterface and inferReshapeOpLegacyEncoding in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -22,6 +23,7 @@ from minitriton.layouts.algebra import (
     reshape_layout,
     standard_out_dim_pairs,
     transpose_linear_layout,
+    unit,
 )
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import (
@@ -29,6 +31,7 @@ from minitriton.layouts.encodings import (
     DistributedEncoding,
     DotOperand,
     Encoding,
+    Linear,
     NVMMAShared,
     PaddedShared,
     SharedEncoding,
@@ -38,7 +41,7 @@ from minitriton.layouts.encodings import (
 )
 from minitriton.layouts.linear_layout import Bases, LinearLayout
 from minitriton.layouts.properties import are_layouts_equivalent, get_order, shared_alignment
-from minitriton.layouts.to_linear import linear_encoding_of, to_linear_layout
+from minitriton.layouts.to_linear import linear_encoding_of, to_linear_encoding, to_linear_layout
 
 Group = tuple[list[int], list[int]]
 
@@ -325,3 +328,15 @@ def _scaled_blocked(encoding: Blocked, axis: int, size: int) -> Blocked:
         encoding.order,
         encoding.cga_layout,
     )
+
+
+def in_thread_transpose_dst(layout: Blocked, shape: Shape) -> Linear:
+    """`layout` with the elements of each thread's tile in the order of the transposed tile."""
+    linear = to_linear_encoding(layout, shape)
+    rank = len(shape)
+    tile = [
+        unit(rank, dim, 1 << bit)
+        for dim in reversed(layout.order)
+        for bit in range(layout.size_per_thread[dim].bit_length() - 1)
+    ]
+    return replace(linear, register=(*tile, *linear.register[len(tile) :]))

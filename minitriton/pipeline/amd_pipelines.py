@@ -78,6 +78,7 @@ def llvm_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
     """Allocates memory, orders the accesses of it, and lowers to the LLVM dialect."""
     hints = f"triton-amdgpu-lower-insert-instruction-sched-hints{{arch={target.arch} num-stages={options.num_stages}}}"
     return [
+        f"optimize-amd-lds-usage{{target-arch={target.arch} padding=false}}",
         *((hints,) if _hints(options) else ()),
         f"tritonamdgpu-update-async-wait-count{{arch-generation-name={target.arch} sure-copies-only=true}}",
         "tritongpu-combine-tensor-select-and-if",

@@ -125,8 +125,8 @@ def folder(*classes: type[Operation]) -> Callable[[FolderT], FolderT]:
 
 
 def folder_of(cls: type[Operation]) -> Folder | None:
-    """The folder of ops of class `cls`."""
-    return _folders.get(cls)
+    """The folder of ops of class `cls`: a registered one, else the method `fold_to` of an op that only one back end has."""
+    return _folders.get(cls) or getattr(cls, "fold_to", None)
 
 
 IntRule = Callable[[int, int, int], "int | None"]

@@ -106,6 +106,7 @@ BACKENDS: dict[str, BackEnd] = {
             "optimize-amdgpu-llvm-ir": "minitriton.codegen.amd.emission",
             "emit-amdgcn": "minitriton.codegen.amd.emission",
             "link-hsaco": "minitriton.codegen.amd.emission",
+            "optimize-amd-lds-usage": "minitriton.passes.amd.optimize_lds_usage",
             "tritonamdgpu-accelerate-matmul": "minitriton.passes.amd.accelerate_matmul",
             "tritonamdgpu-block-pingpong": "minitriton.passes.amd.block_pingpong",
             "tritonamdgpu-canonicalize-pointers": "minitriton.passes.amd.canonicalize_pointers",

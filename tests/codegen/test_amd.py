@@ -14,8 +14,11 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
 from minitriton.commands.cli import main
+from minitriton.dialects.text import parse_module
+from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import record
+from minitriton.interpreter.launch import interpret
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.pass_registry import Step
@@ -426,3 +429,58 @@ def test_a_layout_of_64_lanes_costs_what_lds_does(capsys: pytest.CaptureFixture[
     rows = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [4, 1], order = [1, 0]}>"
     assert main(["layout", mfma, "--shape", "64x64", "--to", rows, "--arch", "gfx942"]) == 0
     assert "store: 4 ds_write a warp, 16 bytes a lane" in capsys.readouterr().out
+
+
+def test_a_conversion_that_does_not_fit_into_lds_goes_by_way_of_a_layout_between() -> None:
+    """128 KiB of scratch at once, 64 KiB in two conversions."""
+    attributes = {(position,): [["tt.divisibility", 16]] for position in range(2)}
+    signature = {"x": "*fp32", "out": "*fp32", "M": "constexpr", "N": "constexpr"}
+    kernel = triton.compile(ASTSource(transpose, signature, {"M": 256, "N": 128}, attributes), GFX942, {"num_warps": 4})
+    assert kernel.metadata.shared == 64 << 10
+    x, out = np.arange(256 * 128, dtype=np.float32), np.zeros(256 * 128, np.float32)
+    report = amdgcn.run(kernel.asm["amdgcn"], None, (1,), [x, out], shared_bytes=kernel.metadata.shared)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(out, x.reshape(256, 128).T.ravel())
+
+
+_SLICED = """
+#whole = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 16], warpsPerCTA = [1, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32} {
+  tt.func public @k(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %i = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #ttg.slice<{dim = 1, parent = #whole}>>
+    %j = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #whole}>>
+    %i1 = tt.expand_dims %i {axis = 1 : i32} : tensor<8xi32, #ttg.slice<{dim = 1, parent = #whole}>> -> tensor<8x1xi32, #whole>
+    %j1 = tt.expand_dims %j {axis = 0 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #whole}>> -> tensor<1x128xi32, #whole>
+    %i2 = tt.broadcast %i1 : tensor<8x1xi32, #whole> -> tensor<8x128xi32, #whole>
+    %j2 = tt.broadcast %j1 : tensor<1x128xi32, #whole> -> tensor<8x128xi32, #whole>
+    %c = arith.constant dense<128> : tensor<8x128xi32, #whole>
+    %r = arith.muli %i2, %c : tensor<8x128xi32, #whole>
+    %o = arith.addi %r, %j2 : tensor<8x128xi32, #whole>
+    %s = tt.splat %p : !tt.ptr<f32> -> tensor<8x128x!tt.ptr<f32>, #whole>
+    %q = tt.addptr %s, %o : tensor<8x128x!tt.ptr<f32>, #whole>, tensor<8x128xi32, #whole>
+    %x = tt.load %q : tensor<8x128x!tt.ptr<f32>, #whole>
+    %a = amdg.extract_slice %x [0, 0] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %b = amdg.extract_slice %x [0, 64] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %d = amdg.extract_slice %x [4, 0] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %e = amdg.extract_slice %x [4, 64] : tensor<8x128xf32, #whole> to tensor<4x64xf32, #whole>
+    %y = amdg.concat %e, %d, %b, %a : tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole>, tensor<4x64xf32, #whole> -> tensor<8x128xf32, #whole>
+    tt.store %q, %y : tensor<8x128x!tt.ptr<f32>, #whole>
+    tt.return
+  }
+}
+"""
+
+
+def test_slices_of_registers_are_taken_and_put_together(tmp_path: Path) -> None:
+    file = tmp_path / "k.ttgir"
+    file.write_text(_SLICED)
+    kernel = triton.compile(str(file), GFX942)
+    x = np.arange(8 * 128, dtype=np.float32).reshape(8, 128)
+    wanted = np.block([[x[4:, 64:], x[4:, :64]], [x[:4, 64:], x[:4, :64]]])
+    for stage in ("amdgcn", "ttgir"):
+        y = x.copy()
+        if stage == "amdgcn":
+            assert amdgcn.run(kernel.asm[stage], None, (1,), [y], shared_bytes=kernel.metadata.shared).ok
+        else:
+            interpret(parse_module(kernel.asm[stage]), "k", [y])
+        np.testing.assert_array_equal(y, wanted)

@@ -193,6 +193,8 @@ def run_lines(text: str, amd: bool = False, in_amd_folder: bool = False) -> list
             continue
         command, _, check = line.partition("|")
         words = [w for w in shlex.split(command) if w not in ("triton-opt", "2>&1") and "%" not in w]
+        # One pass lowers for every target, which the module names.
+        words = [re.sub(r"convert-triton-amdgpu-to-llvm.*", "convert-triton-gpu-to-llvm", w) for w in words]
         if words[:1] == ["split-file"] or words[:1] == ["cat"]:
             continue
         parts = re.findall(r"%t/\S+", command)

@@ -47,7 +47,7 @@ from minitriton.dialects.arith.compare import (
     predicate_of,
     toward_zero,
 )
-from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.facts import IntegerExtremum, MovesElements
 from minitriton.dialects.narrowing import instance_of
 
 Ranges: TypeAlias = Sequence[IntegerRange]
@@ -395,6 +395,7 @@ def make_range(op: tt.MakeRangeOp, ranges: Ranges) -> IntegerRange:
     tt.SplitOp,
     tt.GatherOp,
     ttg.ConvertLayoutOp,
+    MovesElements,
 )
 def same(op: Operation, ranges: Ranges) -> IntegerRange:
     """The elements of the first operand, elsewhere"""

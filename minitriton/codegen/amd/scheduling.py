@@ -1,4 +1,4 @@
-"""Ops that passes of TTGIR put there for the waves of a SIMD: priorities, barriers, limits of the scheduler; and transposes within a thread.
+"""Ops that passes of TTGIR put there for the waves of a SIMD: priorities, barriers, limits of the scheduler; and transposes and slices within a thread.
 
 rocdl.s.setprio 1           ->    the same, as a call of an intrinsic
 amdg.cond_barrier %p        ->    cond_br %p; s_barrier
@@ -15,9 +15,30 @@ from minitriton.codegen.lowering.convert_layout import conversion_scratch, conve
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.dialects import rocdl
 from minitriton.dialects.amdg import CondBarrierOp, InThreadTransposeOp, MemoryCounterWaitOp
+from minitriton.dialects.amdg_slices import ConcatOp, ExtractSliceOp, tile_number
 
 lowers(InThreadTransposeOp)(convert_layout)
 needs_scratch(InThreadTransposeOp)(conversion_scratch)
+
+
+@lowers(ExtractSliceOp)
+def extract_slice(f: FunctionLowering, op: ExtractSliceOp) -> None:
+    """The registers of the part."""
+    register_of = f.facts(op.source.type).layout.register_of
+    wanted = [tuple(map(sum, zip(at, op.offsets, strict=True))) for at in f.facts(op.result.type).layout.offsets]
+    f.values[op.result] = f.b.permute(f.vector(op.source), [register_of[at] for at in wanted])
+
+
+@lowers(ConcatOp)
+def concat(f: FunctionLowering, op: ConcatOp) -> None:
+    """The registers of all, in the order of the result's."""
+    facts, part = f.facts(op.sources[0].type), f.facts(op.sources[0].type).shape
+    whole = f.facts(op.result.type)
+    indices: list[int] = []
+    for at in whole.layout.offsets:
+        within = tuple(a % size for a, size in zip(at, part, strict=True))
+        indices.append(tile_number(at, part, whole.shape) * facts.count + facts.layout.register_of[within])
+    f.values[op.result] = f.b.permute(f.b.concat([f.vector(source) for source in op.sources]), indices)
 
 
 @lowers(rocdl.SBarrierOp, rocdl.SchedBarrierOp, rocdl.SchedGroupBarrierOp, rocdl.SetPrioOp, rocdl.IglpOptOp)

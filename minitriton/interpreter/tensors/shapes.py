@@ -98,3 +98,22 @@ def _convert_layout(
     op: ttg.ConvertLayoutOp | amdg.InThreadTransposeOp | gluon.SetAutoLayoutOp,
 ) -> Callable[[Array], Array]:
     return same
+
+
+@PURE_OPS.add(amdg.ExtractSliceOp)
+def _extract_slice(op: amdg.ExtractSliceOp) -> Callable[[Array], Array]:
+    part = tuple(slice(at, at + size) for at, size in zip(op.offsets, shape_of(op.result.type), strict=True))
+    return lambda source: source[part]
+
+
+@PURE_OPS.add(amdg.ConcatOp)
+def _concat(op: amdg.ConcatOp) -> Callable[..., Array]:
+    whole, part = shape_of(op.result.type), shape_of(op.sources[0].type)
+
+    def run(*sources: Array) -> Array:
+        result = np.empty(whole, sources[0].dtype)
+        for source, tile in zip(sources, np.ndindex(*(a // b for a, b in zip(whole, part, strict=True))), strict=True):
+            result[tuple(slice(n * size, (n + 1) * size) for n, size in zip(tile, part, strict=True))] = source
+        return result
+
+    return run

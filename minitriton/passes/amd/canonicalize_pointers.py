@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, Integer
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.amdg_slices import ExtractSliceOp
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
@@ -38,7 +39,7 @@ from minitriton.rewriting.regions import erase_dead_ops
 from minitriton.rewriting.rewriter import Inserter
 
 _HINTS = ("tt.divisibility", "tt.contiguity", "tt.constancy")
-_MOVES_ELEMENTS = (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp, ttg.ConvertLayoutOp)
+_MOVES_ELEMENTS = (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp, ttg.ConvertLayoutOp, ExtractSliceOp)
 _MOST_STEPS = 500
 """Ops of one offset that are taken apart; an expression may name the same value in many ways."""
 

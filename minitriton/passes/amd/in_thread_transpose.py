@@ -14,7 +14,7 @@ Counterpart of InThreadTranspose.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import ClassVar, cast
 
@@ -32,10 +32,9 @@ from minitriton.layouts.encodings import (
     AmdWmma,
     Blocked,
     DotOperand,
-    Linear,
     SwizzledShared,
 )
-from minitriton.layouts.to_linear import to_linear_encoding
+from minitriton.layouts.inference import in_thread_transpose_dst
 from minitriton.passes.coalesce import convert_to_layout
 from minitriton.passes.tensor_layouts import convert_before, element_bits, layout_of_value, shape_of, with_layout
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
@@ -220,7 +219,7 @@ def _rewrite(read: ttg.LocalLoadOp, operand: DotOperand, network: _Network, load
     wide = blocked_for_cga(shape, sizes, layout.order, warps, threads, layout.cga)
     for load in loads:
         convert_to_layout(load, wide)
-    transposed = transposed_in_threads(wide, shape)
+    transposed = in_thread_transpose_dst(wide, shape)
     for store in network.stores:
         if store.operands:
             data = convert_before(store, store.operands[0], wide)
@@ -239,15 +238,3 @@ def _rotating(read: ttg.LocalLoadOp, operand: DotOperand) -> AmdRotatingShared:
     bits = element_bits(read.result.type)
     plain = swizzled_shared_for_dot(operand, shape_of(read.result), order, operand.cga, bits)
     return AmdRotatingShared(plain.vec, plain.per_phase, plain.max_phase, order, operand.cga)
-
-
-def transposed_in_threads(layout: Blocked, shape: tuple[int, ...]) -> Linear:
-    """`layout` with the elements of each thread's tile in the order of the transposed tile."""
-    linear = to_linear_encoding(layout, shape)
-    rank = len(shape)
-    tile = [
-        tuple(1 << bit if dim == each else 0 for each in range(rank))
-        for dim in reversed(layout.order)
-        for bit in range(layout.size_per_thread[dim].bit_length() - 1)
-    ]
-    return replace(linear, register=(*tile, *linear.register[len(tile) :]))

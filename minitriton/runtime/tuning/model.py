@@ -1,6 +1,6 @@
 """How long a launch with each configuration takes, by what it has to do and what an SM can do: a model that can be read.
 
-    time = launch + norm(memory, waves)
+    time = launch + norm(memory, all of L2, waves)
         memory     bytes that come from memory, those that a wave of CTAs shares counted once, over its bandwidth; longer with few under way
         waves      full waves of as many CTAs as SMs hold at once, and the last one with fewer; each takes
             start      the first loads, and the store at the end
@@ -22,53 +22,62 @@ from typing import Any
 import numpy as np
 
 from minitriton.analysis.tile_roles import Dot, Loop, TileRoles, Work, elements
-from minitriton.runtime.tuning.resources import Resources, bytes_of, instruction_of, is_swapped, mma_layout
+from minitriton.runtime.tuning.resources import Resources, bytes_of, instruction_of, is_k_major, is_swapped, mma_layout
 from minitriton.target.architectures import Architecture, Speeds, architecture_of, speeds_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+LINE = 128
+"""Bytes of a line of L1: shorter runs take as long."""
 SECTOR = 32
 """Bytes that memory moves at least."""
 UNKNOWN_SIZE = 4096
 """Elements of an axis whose length no argument says, and programs of a kernel without tiles to count."""
 UNKNOWN_TRIPS = 8
-AROUND = 32
-"""Registers of a thread around its accumulators, without which it spills."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """What the model multiplies by: 1 would be a data sheet's number. Only their ratios matter for a ranking."""
 
-    launch: float = 822.0
+    launch: float = 2600.0
     """Cycles of a launch that does nothing."""
-    start: float = 155.0
+    start: float = 140
     """Of a CTA before its first load, and after its last store."""
-    iteration: float = 46.1
+    iteration: float = 69.4
     """Of a loop's barriers and waits, a run."""
     latency: float = 1.68
-    tensor: float = 0.392
-    shared: float = 1.12
-    l2: float = 0.713
-    memory: float = 0.224
-    issue: float = 0.404
-    special: float = 1.63
-    narrow: float = 0.086
-    spill: float = 1.5
-    reduce: float = 9.55
+    tensor: float = 0.53
+    shared: float = 0.941
+    l2: float = 0.635
+    l2_all: float = 0.597
+    """Of L2 as a whole, which all SMs share: `l2` is what one of them can get."""
+    memory: float = 0.269
+    issue: float = 0.456
+    special: float = 2.03
+    narrow: float = 0.298
+    lines: float = 0.39
+    serial: float = 1.03
+    spill: float = 0.882
+    reduce: float = 10.3
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
-    order: float = 2.21
+    order: float = 2.44
     """Of the norm of what happens at the same time."""
-    in_flight: float = 1.37
+    in_flight: float = 1.4
     """By how much memory is slower where no more bytes are under way than bandwidth times latency."""
-    resident: float = 8.23
+    resident: float = 7.03
     """Of L2, what holds operands that are read again."""
 
 
 DEFAULT = Weights()
 
-CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "spill")
-"""What the CTAs of an SM share. `narrow`: loads of a loop that move less than 16 bytes; `spill`: what has no registers."""
+CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "lines", "spill")
+"""What the CTAs of an SM share. `narrow`: loads of a loop that move less than 16 bytes; `lines`: of L1, which accesses look up;
+`spill`: what has no registers."""
+ALONE = ("serial", "through")
+"""Of one CTA: `serial`: operands of `wgmma` that are read or written anew between a copy and a dot; `through`: loads of a loop without `cp.async`."""
+SCHEDULERS = 4
+"""Of an SM: each issues for a quarter of the warps."""
 SMALLEST_COPY, WIDEST_COPY = 4, 16
 """Bytes that `cp.async` copies (PTX ISA, "cp.async"); what a load of fewer moves is held in registers, with its address."""
 
@@ -96,7 +105,7 @@ class Profile:
     ctas_on_sm: Array
     capability: int
     amounts: Mapping[int | None, Mapping[str, Array]]
-    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`, registers `held`."""
+    """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
     batches: Array = field(default_factory=lambda: np.ones(1))
 
     @classmethod
@@ -113,7 +122,7 @@ class Profile:
         values = {name: np.array([float({**given, **kwargs}[name]) for kwargs, *_ in rows]) for name in names}
         loops: list[int | None] = [None, *range(len(roles.loops))]
         amounts: dict[int | None, dict[str, Array]] = {
-            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, "bytes", "stored", "reductions", "held")}
+            loop: {what: np.zeros(len(rows)) for what in (*CAUSES, *ALONE, "bytes", "stored", "reductions")}
             for loop in loops
         }
         warps = np.array([float(row[1]) for row in rows])
@@ -122,17 +131,14 @@ class Profile:
                 _dot_cycles(dot, {**given, **kwargs}, num_warps, architecture, speeds)
                 for kwargs, num_warps, _, _ in rows
             ]
-            amounts[dot.loop]["tensor"] += [tensor for tensor, _ in cycles]
-            amounts[dot.loop]["shared"] += [shared for _, shared in cycles]
+            for number, cause in enumerate(("tensor", "shared", "serial")):
+                amounts[dot.loop][cause] += [each[number] for each in cycles]
         threads = warps * architecture.warp_size
         for work in roles.work:
             _add_work(amounts[work.loop], work, values, threads, speeds)
-        accumulators = np.array([float(row[3].accumulators) for row in rows])
-        for loop in amounts.values():
-            held = accumulators + AROUND + loop["held"]
-            loop["spill"] += (
-                np.maximum(held - architecture.registers_per_thread, 0) * threads * 8 / speeds.l2_bytes_per_sm
-            )
+        if roles.dots:
+            missing = np.array([float(row[3].registers) for row in rows]) - architecture.registers_per_thread
+            amounts[roles.dots[-1].loop]["spill"] += np.maximum(missing, 0) * threads * 8 / speeds.l2_bytes_per_sm
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
             np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
@@ -172,8 +178,14 @@ class Profile:
         memory = weights.memory * from_memory / speeds.memory_bytes * idle
         scale = 1 / speeds.megahertz
         parts = {cause: total * ctas / multiprocessors * scale for cause, total in totals.items()}
-        parts |= {"memory": memory * scale, "latency": alone * np.ceil(ctas / slots) * scale}
-        return Times((weights.launch + _norm([memory, waves], weights.order)) * scale, ctas, ctas / slots, parts)
+        from_l2 = weights.l2_all * moved * ctas / (speeds.l2_bytes_per_sm * multiprocessors)
+        parts |= {
+            "memory": memory * scale,
+            "all of L2": from_l2 * scale,
+            "latency": alone * np.ceil(ctas / slots) * scale,
+        }
+        taken = weights.launch + _norm([memory, from_l2, waves], weights.order)
+        return Times(taken * scale, ctas, ctas / slots, parts)
 
     def _tiles(self, sizes: Mapping[str, int]) -> Array:
         """How many tiles programs split the axes into."""
@@ -238,10 +250,15 @@ class Profile:
             busy = np.maximum(weights.tensor * amounts["tensor"], weights.shared * amounts["shared"])
             loads = amounts["bytes"] > amounts["stored"]
             if loop is None or not any(dot.loop == loop for dot in self.roles.dots):
+                instructions = weights.issue * amounts["issue"] + weights.special * amounts["special"]
+                busy = busy + instructions * np.maximum(SCHEDULERS / self.warps, 1)
                 total += np.where(loads, latency + (runs - 1) * latency / 2, 0.0) + busy * runs
                 continue
-            waited = np.where(self.stages > 1, _norm([busy, latency / ahead], weights.order), latency + busy)
-            total += np.where(loads, latency, 0.0) + runs * (weights.iteration + np.where(loads, waited, busy))
+            staged = (self.stages > 1) & (amounts["through"] == 0)
+            arrival = latency + weights.l2 * amounts["l2"]
+            waited = np.where(staged, _norm([busy, arrival / ahead], weights.order), arrival + busy)
+            serial = weights.serial * amounts["serial"]
+            total += np.where(loads, latency, 0.0) + runs * (weights.iteration + serial + np.where(loads, waited, busy))
         return total
 
     def _in_flight(self) -> Array:
@@ -326,14 +343,16 @@ def _add_work(
         run: Any = work.shape[work.axis].at(values) * size if work.shape and work.axis >= 0 else size
         moved = count * size * np.maximum(SECTOR / np.maximum(run, 1), 1)
         amounts["bytes"][:] += moved
+        amounts["lines"][:] += count if work.is_scattered else count * size / np.minimum(np.maximum(run, 1), LINE)
         amounts["l2"][:] += moved / speeds.l2_bytes_per_sm
         if work.kind != "load":
             amounts["stored"][:] += moved
         width = np.maximum(np.minimum(work.width, count / threads), 1)
         amounts["issue"][:] += np.maximum(count, threads) / width / speeds.lanes * 4
         if work.kind == "load" and work.loop is not None and not work.by_descriptor and work.width * size < WIDEST_COPY:
-            amounts["narrow"][:] += count / work.width / speeds.lanes
-            amounts["held"][:] += 2 * count / threads * (work.width * size < SMALLEST_COPY)
+            through = work.width * size < SMALLEST_COPY
+            amounts["narrow"][:] += count / work.width / speeds.lanes * (3 if through else 1)
+            amounts["through"][:] += count * through
     elif work.kind == "special":
         amounts["special"][:] += count / speeds.special
     else:
@@ -344,14 +363,14 @@ def _add_work(
 
 def _dot_cycles(
     dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture, speeds: Speeds
-) -> tuple[float, float]:
-    """Cycles of an SM's tensor cores, and of its shared memory, for one run of a dot."""
+) -> tuple[float, float, float]:
+    """Cycles of an SM's tensor cores, of its shared memory, and of operands that go through registers, for one run of a dot."""
     m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
     instruction = instruction_of(dot, values, num_warps, architecture)
     is_widened = dot.element.startswith("f8") and instruction == "mma.sync" and not architecture.has_fp8_mma
     tensor = 2 * m * n * k / speeds.tensor_flops(instruction, 16 if is_widened else dot.bits)
     if instruction == "fma":
-        return tensor, (m + n) * k * dot.bits / 8 * num_warps / speeds.shared_bytes
+        return tensor, (m + n) * k * dot.bits / 8 * num_warps / speeds.shared_bytes, 0.0
     swapped = is_swapped(dot, values, num_warps, architecture)
     shape = (round(n), round(m)) if swapped else (round(m), round(n))
     layout = mma_layout(shape, num_warps, dot.bits, dot.element.startswith("i"), instruction)
@@ -361,7 +380,21 @@ def _dot_cycles(
         width = layout.instr_shape[1]
         instructions = max(shape[0] / 64, 1) * (shape[1] / width)
         read = instructions * ((0 if swapped else 64) + width) * k * dot.bits / 8
-        return tensor, read / speeds.shared_bytes
+        moved = _moved_bytes(dot, values, swapped) / speeds.shared_bytes
+        return tensor, read / speeds.shared_bytes + moved, moved
     read = (shape[0] * columns + shape[1] * rows) * k * dot.bits / 8
     written = sum(bytes_of(operand, values) for operand in (dot.a, dot.b) if operand is not None)
-    return tensor * max(1.0, 8 / num_warps) ** 0.25, (read + written) / speeds.shared_bytes
+    return tensor * max(1.0, 8 / num_warps) ** 0.25, (read + written) / speeds.shared_bytes, 0.0
+
+
+def _moved_bytes(dot: Dot, values: Mapping[str, Any], swapped: bool) -> float:
+    """Bytes of operands that `wgmma` does not take as they are loaded: read into registers; where they must be K-major and are not, also written."""
+    moved = 0.0
+    for side, operand in (("a", dot.a), ("b", dot.b)):
+        if operand is None:
+            continue
+        transposed = dot.bits == 32 and not is_k_major(operand, side)
+        in_registers = (swapped and side == "b") or (side == "a" and (operand.is_computed or transposed))
+        if in_registers or transposed or operand.is_computed:
+            moved += bytes_of(operand, values) * (1 if in_registers else 2)
+    return moved

@@ -165,7 +165,7 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
     profile = _profile(problem, space, orders)
     times = profile.times(problem.sizes, problem.multiprocessors, _grid_of(problem), weights)
     corrections = (measured or Measured(problem.kind)).corrections()
-    by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1) if space.kept else ()
+    by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable") if space.kept else ()
     kept: list[Candidate] = []
     for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
         misfit: Misfit | None = None

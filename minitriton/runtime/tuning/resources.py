@@ -25,6 +25,8 @@ from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.properties import warps_per_cta
 from minitriton.passes.accelerate_matmul.instruction import wgmma_columns
 from minitriton.passes.describe_tiles import MOST_RESULTS, SWIZZLED_ROW
+from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS
+from minitriton.passes.pipelining.overlap_dots import REGISTERS as REGISTERS_OF_OVERLAPPED
 from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of, least_mma_depth
 
 SMALLEST_COPY = 4
@@ -58,6 +60,8 @@ class Resources:
     threads: int
     instruction: str = ""
     """`wgmma`, `mma.sync` or `fma`, of the first dot; empty without one."""
+    is_described: bool = False
+    """Whether operands of dots come by tensor copies, through descriptors that a launch makes."""
 
 
 def resources(
@@ -75,6 +79,7 @@ def resources(
         accumulators,
         threads,
         instruction,
+        _are_described(roles, values, num_warps, num_stages, architecture),
     )
 
 
@@ -160,10 +165,7 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
     apart = SMALLEST_SCRATCH * (len(barriers) - 1) if num_stages == 1 and barriers else 0
     loop += BARRIER_BYTES * max(barriers, default=0) + apart
     if _are_described(roles, values, num_warps, num_stages, architecture):
-        for dot in roles.dots:
-            read = [operand for operand in (dot.a, dot.b) if operand in rings and operand.loop is not None]
-            slots = (rings[operand] // bytes_of(operand, values) for operand in read)
-            loop += BARRIER_BYTES * max(slots, default=0)
+        loop += _barriers(roles, rings, values)
     if num_stages > 1:
         loop += sum(_stored_in_loop(roles, values))
     exchanged = sum(_exchanged(dot, values, num_warps, architecture) for dot in roles.dots)
@@ -175,6 +177,20 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
     if len(buffers) > 1 and sum(aligned) <= FREE_BYTES:
         return sum(aligned[:-1]) + buffers[-1]
     return max([loop, *buffers[count:]])
+
+
+def _barriers(roles: TileRoles, rings: Mapping[Operand, int], values: Mapping[str, Any]) -> int:
+    """Bytes of the barriers of described tiles: an array for each dot, a barrier for each buffer of a ring; the longest array first."""
+    arrays: list[int] = []
+    for dot in roles.dots:
+        read = (
+            rings[o] // bytes_of(o, values)
+            for o in (dot.a, dot.b)
+            if o is not None and o.loop is not None and o in rings
+        )
+        arrays.append(BARRIER_BYTES * max(read, default=0))
+    *first, last = sorted(arrays, reverse=True)
+    return sum(-(-size // SMALLEST_SCRATCH) * SMALLEST_SCRATCH for size in first) + last
 
 
 def _are_described(
@@ -206,8 +222,7 @@ def _rings(
     threads = num_warps * architecture.warp_size
     instruction = instruction_of(dot, values, num_warps, architecture)
     swapped = is_swapped(dot, values, num_warps, architecture)
-    feeds = not dot.is_chained and any(other.is_chained and other.loop == dot.loop for other in roles.dots)
-    over_early = feeds and num_warps <= WARP_GROUP
+    over_early = num_warps <= WARP_GROUP and _are_overlapped(roles, dot, values, threads)
     for side, operand in (("a", dot.a), ("b", dot.b)):
         if operand is None or (num_stages == 1 and operand.is_computed):
             continue
@@ -218,6 +233,16 @@ def _rings(
     for operand in dot.others if num_stages > 1 else ():
         if elements(operand.shape, values) >= threads:
             yield operand, ring_slots(operand, values, threads, num_stages, True) * bytes_of(operand, values)
+
+
+def _are_overlapped(roles: TileRoles, dot: Dot, values: Mapping[str, Any], threads: int) -> bool:
+    """Whether dots that use the result of `dot` run with it for the next iteration: where registers suffice (`passes.pipelining.overlap_dots`)."""
+    late = [other for other in roles.dots if other.is_chained and other.loop == dot.loop]
+    if dot.is_chained or not late:
+        return False
+    held = sum(elements((each.m, each.n), values) * each.result_bits for each in (dot, *late))
+    held += 2 * sum(elements((each.m, each.k), values) * each.bits for each in late)
+    return held / WORD_BITS / threads <= REGISTERS_OF_OVERLAPPED - OTHER_REGISTERS
 
 
 def _at_once(
@@ -426,11 +451,14 @@ def _features(
         float(num_warps == 8),
     )  # fmt: skip
     more = _further_features(roles, values, threads)
+    several, many = float(num_stages >= 3), float(num_stages >= 4)
     if instruction == "wgmma":
+        more = (*more, several, many, many * sum(copies))
         return (*common, swapped * n * k / threads, float(swapped), steps, *more)
     split = mma_layout((round(m), round(n)), num_warps, dot.bits, False, "mma.sync").warps_per_cta
     a, b = max(m / split[0] / ROWS, 1) * 4, max(n / split[1] / COLUMNS, 1) * 2
     widened = float(dot.element.startswith("f8"))
+    more = (*more, several, many, many * sum(copies), several * (a + b))
     return (
         *common,
         a,
@@ -459,16 +487,16 @@ def _further_features(roles: TileRoles, values: Mapping[str, Any], threads: int)
 
 REGISTERS = {
     "wgmma": (
-        14.6, 1.03, 1.73, 1.6, 2.43, 3.48, -1.84, 2.69, 0.32, 10.5, 0.38, -3.52, -2.75, -0.25, 6.32, 0.01, -0.11, 1.63, 1.18, -1.09, 0.77,
-        0.36, 56.47, 0.36, 22.18, 24.45, 0.31,
+        16.8, 1.05, 2.01, 0.46, 2.31, 3.39, 1.87, 1.37, -0.3, 1.41, 0.46, -5.53, -7.45, 0.99, 3.91, 0.19, -0.12, 0.94, 0.97, -1.14, 1.61, 0.9,
+        1.87, 0.9, 15.19, 0.04, 1.06, 3.65, 0.85, 0.32,
     ),
     "mma.sync 3": (
-        12.4, 1.04, 2.83, 1.0, 2.64, 2.36, -2.13, 0.0, -0.24, 1.87, -0.01, 8.2, -4.15, 0.72, 2.47, -0.37, -0.08, -3.33, 0.72, -0.14, -0.23,
-        0.61, 7.67, -0.06, 4.62, 4.35, 0.74, 14.75, 0.74, 10.98, 84.84, 0.11,
+        33.8, 1.38, 1.64, 1.45, 2.11, 2.35, 0.94, 0.0, -1.53, 3.0, 0.0, 11.91, -7.38, 0.48, -0.58, -0.13, 0.0, -4.21, 0.0, -0.59, 0.0, 0.36,
+        7.95, -0.07, 0.7, 1.31, 0.55, 17.4, 0.55, 4.95, 0.09, 1.28, 0.74, -1.11, 0.93, 0.4,
     ),
     "mma.sync 2": (
         -2.46, 0.83, 3.28, 2.28, 2.5, 2.5, 0.0, 0.0, -0.24, 1.87, -0.56, 16.54, -3.8, 0.55, 4.46, -0.02, 0.72, -0.34, 0.98, -0.19, -0.18,
-        0.38, 0.0, 0.0, 5.85, 6.88, 0.74, 14.75, 0.74, 10.98, 84.84, 0.11,
+        0.38, 0.0, 0.0, 5.85, 6.88, 0.74, 14.75, 0.74, 10.98, 84.84, 0.11, 0.0, 0.0, 0.0, 0.0,
     ),
 }  # fmt: skip
 """Weights of `_features`, fitted to what nvJitLink took for 1,940 kernels with dots (matmuls of five types, int4, grouped, attention) on 2026-11-28:

@@ -35,6 +35,8 @@ ELEMENTS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 SIDES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Of a tile with several such axes."""
 GROUPS = (1, 4, 8, 16)
+USUAL_GROUP = 8
+"""Comes first: where L2 holds all operands, all are equally fast by the model."""
 SPLITS = (1, 2, 4, 8, 16)
 WARPS_OF_DOTS = (4, 8)
 WARPS = (1, 2, 4, 8, 16)
@@ -132,7 +134,9 @@ def _values(problem: Problem, covered: Mapping[str, int]) -> Iterator[dict[str, 
 def schedules(problem: Problem) -> list[dict[str, int]]:
     """Every combination of constants that take nothing of an SM: in which order programs go, how many there are, the parts of K."""
     roles = problem.roles
-    choices: dict[str, Sequence[int]] = dict.fromkeys(roles.group, GROUPS)
+    choices: dict[str, Sequence[int]] = dict.fromkeys(
+        roles.group, (USUAL_GROUP, *(g for g in GROUPS if g != USUAL_GROUP))
+    )
     choices |= dict.fromkeys(roles.split_k, SPLITS if roles.has_atomics else (1,))
     choices |= {name: [n * problem.multiprocessors for n in PROGRAMS_PER_SM] for name in roles.programs}
     free = {name: values for name, values in choices.items() if name not in problem.given}

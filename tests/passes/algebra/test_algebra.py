@@ -181,6 +181,40 @@ def test_a_multiplication_that_stands_for_a_division_is_not_fused() -> None:
     assert ptx(algebra="fast").count("div.full.f32") < found.count("div.full.f32")
 
 
+@triton.jit
+def gradient_of_a_quotient(weight, grad, value, norm, out, length, BLOCK: tl.constexpr):
+    """-value * (weight * grad / norm / norm), a norm for each row: what Inductor makes of a layer norm of BERT by hand, and FlagTree tests."""
+    row, column = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = column < length
+    v = tl.load(value + row * length + column, inside, other=0)
+    w = tl.load(weight + column, inside, other=0)
+    g = tl.load(grad + row * length + column, inside, other=0)
+    n = tl.load(norm + row) + 1e-6
+    tl.store(out + row * length + column, -v * (w * g / n / n), inside)
+
+
+def test_a_row_divided_twice_by_its_norm_is_divided_by_nothing_for_each_element() -> None:
+    signature = {
+        **dict.fromkeys(("weight", "grad", "value", "norm", "out"), "*fp32"),
+        "length": "i32",
+        "BLOCK": "constexpr",
+    }
+    source = ASTSource(gradient_of_a_quotient, signature, {"BLOCK": 512})
+    divisions = {
+        level: compile(source, GPUTarget("cuda", 90), {"algebra": level}, assemble=False)
+        .asm["ptx"]
+        .count("div.full.f32")
+        for level in ("exact", "fast")
+    }
+    assert divisions == {"exact": 2 * 512 // 128, "fast": 1}
+    rng = np.random.default_rng(0)
+    weight, norm = rng.normal(size=512).astype(np.float32), rng.uniform(0.5, 2, 2).astype(np.float32)
+    grad, value, out = (rng.normal(size=(2, 512)).astype(np.float32) for _ in range(3))
+    gradient_of_a_quotient[(2,)](weight, grad, value, norm, out, 512, BLOCK=512, algebra="fast")
+    divisor = norm[:, None].astype(np.float64) + 1e-6
+    np.testing.assert_allclose(out, -value * (weight * grad / divisor**2), rtol=1e-6)
+
+
 def test_a_remark_says_which_rule_rewrote_which_line(capsys: pytest.CaptureFixture[str]) -> None:
     with knobs.compilation.scope():
         knobs.compilation.enable_remarks = True

@@ -73,6 +73,19 @@ register_rules(__file__, [Rule("{name}", "addi(x, x)", "{after}", over="integer"
 """
 
 
+DOUBLES = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    a = tl.load(x + offsets)
+    tl.store(y + offsets, a + a)
+"""
+
+
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
     monkeypatch.setattr(rules, "FAMILIES", rules.FAMILIES)
@@ -94,6 +107,24 @@ def test_a_rule_from_outside_loads_once_it_is_proved(outside: Path, capsys: pyte
     outside.with_suffix(".proved").write_text("0123456789abcdef by hand\n")
     with pytest.raises(PipelineError, match="minitriton passes minitriton-algebra --prove --load"):
         proved_rules()
+
+
+def test_the_recipe_of_the_page_works_as_it_stands(
+    outside: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`my_rules.py` of docs/algebra.md, and the two commands below it."""
+    page = (Path(__file__).parents[3] / "docs" / "algebra.md").read_text()
+    recipe = page.split("## Rules of your own")[1]
+    folder = outside.parent
+    (folder / "my_rules.py").write_text(recipe.split("```python\n")[1].split("```")[0])
+    (folder / "kernel.py").write_text(DOUBLES)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MLIR_ENABLE_REMARK", "1")
+    commands = [line.split() for line in recipe.split("\n## ")[0].splitlines() if line.startswith("    minitriton ")]
+    assert [words[1] for words in commands] == ["passes", "compile"]
+    for _, *words in commands:
+        assert main([("*i32,*i32,BLOCK=128" if word == "'...'" else word) for word in words]) == 0
+    assert "remark: doubled: addi(x, x) => muli(x, 2)" in capfd.readouterr().err
 
 
 def test_the_prover_says_for_which_numbers_a_rule_is_wrong(outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
