@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15682, 78, 0),
     "emulator": (13087, 72, 0),
     "errors": (156, 1, 0),
-    "explorer": (8667, 51, 0),
+    "explorer": (8765, 51, 2),
     "frontend": (8339, 37, 0),
     "fuzz": (8618, 46, 1),
     "host": (1293, 16, 0),
@@ -102,22 +102,22 @@ values of tensors at any op, comparison with other arguments and Triton.
 By about 220 in `passes`: waits that count instructions on AMD, as in Triton.
 `explorer` by about 260: what a compile read, and compiles on disk that hold until one of those files changes.
 `runtime` and `analysis` by about 70 on 2026-11-28: what scattered and narrow loads, operands in registers and spills cost in the search for tiles.
-By about 140: which ops memory keeps in order, for the graph of a state.
+By about 210: which ops memory keeps in order, for the graph of a state; what tensors and arrays hold, for files.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 155343,
+    "lines": 155441,
     "files": 848,
     "files under 40 lines": 125,
-    "modules with one importer": 176,
+    "modules with one importer": 175,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 9,
+    "words": 11,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
