@@ -197,7 +197,7 @@ def test_a_kernel_that_names_the_marks_of_the_page_is_shown(browser: Any, tmp_pa
 
 
 def test_what_tensors_and_arrays_hold_is_in_it(page: Page) -> None:
-    page.choose("insert-barriers")
+    page.choose("emit-ptx")
     page.press("8")
     wait_for(lambda: page.all("#held canvas"))
     assert "from" in page.text("#held p:not(.choices)")

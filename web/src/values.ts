@@ -2,7 +2,7 @@
 import { Trouble } from "./answers";
 import { button, make } from "./dom";
 import type { Compile, TypeRow, ValueFact, Values } from "./payload";
-import { samePlace, placeOf } from "./payload";
+import { hasFacts, samePlace, placeOf } from "./payload";
 import type { Session, Shown } from "./session";
 
 type Side = "after" | "before" | "difference";
@@ -40,9 +40,10 @@ export class ValuesTab {
       return;
     }
     const held = await answers.held(after.compile);
+    const isLast = after.compile.steps[after.step]!.state === after.compile.states.findLastIndex(hasFacts);
     if (number !== this.shown) return;
     const all = this.offered(after);
-    const offered = held ? all.filter((one) => held.values[one]) : all;
+    const offered = held ? all.filter((one) => isLast && held.values[one]) : all;
     const arrays = Object.keys(held?.arrays ?? {});
     if (held && !offered.length) {
       this.into.replaceChildren(make("p.hint", {}, "This file holds what tensors of the last state of TTGIR hold, as the kernel's program 0 makes them first, and its arrays: choose its last pass of TTGIR. All others need the server."));
