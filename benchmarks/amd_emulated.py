@@ -1,4 +1,4 @@
-"""Assembly for CDNA of the corpus's kernels, by either compiler, on the AMDGCN emulator, results compared with NumPy. Needs no GPU.
+"""Assembly for AMD's GPUs of the corpus's kernels, by either compiler, on the AMDGCN emulator, results compared with NumPy. Needs no GPU.
 
     python benchmarks/amd_emulated.py [SUBSTRING ...] [--arch gfx942] [--compiler triton] [--seconds 60] [--failed]
 
@@ -20,6 +20,7 @@ import numpy as np
 from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
+from minitriton.target.amd import ARCHITECTURES
 from minitriton_kernels.cases import Case, load_kernels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "parity"))
@@ -41,19 +42,20 @@ class Outcome:
 def assembly(case: Case, arch: str, compiler: str) -> tuple[str, int]:
     """By "triton" or "minitriton", and the bytes of LDS."""
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
+    lanes = ARCHITECTURES[arch].warp_size
     if compiler == "minitriton":
         from minitriton.compiler import ASTSource as OwnSource
         from minitriton.compiler import compile
         from minitriton.target import GPUTarget as OwnTarget
 
-        made = compile(OwnSource(kernel, *source_parts(case)), OwnTarget("hip", arch, 64), case.launch_options)
+        made = compile(OwnSource(kernel, *source_parts(case)), OwnTarget("hip", arch, lanes), case.launch_options)
         return made.asm["amdgcn"], made.metadata.shared
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     source = ASTSource(kernel, *source_parts(case))
-    compiled = triton.compile(source, target=GPUTarget("hip", arch, 64), options=case.launch_options)
+    compiled = triton.compile(source, target=GPUTarget("hip", arch, lanes), options=case.launch_options)
     return compiled.asm["amdgcn"], compiled.metadata.shared
 
 

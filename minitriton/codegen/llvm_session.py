@@ -162,12 +162,14 @@ except RuntimeError as error:
 """
 
 
-def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] | None = None) -> None:
+def check_in_child(
+    text: str, name: str = "<string>", machine: tuple[str, str] | None = None, triple: str = TRIPLE
+) -> None:
     """Raises `IRError`, with the location in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
-    (a CPU and features), optimise it and make PTX of it. Takes a process start (about 150 ms)."""
+    (a CPU and features), optimise it and make assembly of it. Takes a process start (about 150 ms)."""
     import subprocess
 
-    target = (TRIPLE, *machine) if machine else ()
+    target = (triple, *machine) if machine else ()
     try:
         result = subprocess.run(
             [sys.executable, "-c", _CHECK, *target],

@@ -12,9 +12,18 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i16, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i1, i16, i32
 from xdsl.ir import Attribute, Dialect
-from xdsl.irdl import AnyAttr, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    AnyAttr,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -300,6 +309,40 @@ class ScaledMfmaOp(IntrinsicOp):
 
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.mfma.scale.{self.instruction.data}.{_suffix(self.a.type)}.{_suffix(self.b.type)}"
+
+
+class WmmaOp(IntrinsicOp):
+    """`c + a b` by the matrix cores of RDNA; `instruction` is what stands after `v_wmma_`, spelled as LLVM does: `f32.16x16x16.f16`.
+
+    Operands are a, b and c; of integers each of a and b follows whether it has a sign, and at the end stands whether the result is clamped.
+    """
+
+    name = "rocdl.wmma"
+
+    args = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    instruction = prop_def(StringAttr)
+    traits = traits_def(Pure())
+
+    def intrinsic(self) -> str:
+        first = next(value.type for value in self.args if value.type != i1)
+        return f"llvm.amdgcn.wmma.{self.instruction.data}.{_suffix(self.res.type)}.{_suffix(first)}"
+
+
+# Inline assembly ------------------------------------------------------------------------------------------------------
+
+
+class InlineAsmOp(Op):
+    """Inline AMDGCN for every `packed` lanes; lanes narrower than 32 bits share a register."""
+
+    name = "rocdl.inline_asm"
+
+    args = var_operand_def(AnyAttr())
+    results_ = var_result_def(AnyAttr())
+    asm_string = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    packed = prop_def(IntegerAttr)
+    pure = opt_prop_def(UnitAttr)
 
 
 # Buffers --------------------------------------------------------------------------------------------------------------

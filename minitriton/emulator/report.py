@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -58,7 +58,8 @@ class ReportedKernel(Protocol):
     @property
     def threads(self) -> tuple[int, int, int]: ...
 
-    warp_size: ClassVar[int]
+    @property
+    def warp_size(self) -> int: ...
 
     @property
     def instructions(self) -> Sequence[Reported]: ...

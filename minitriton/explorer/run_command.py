@@ -22,7 +22,7 @@ from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.lab.device_memory import run_on_gpu
-from minitriton.runtime.cuda_driver import get_driver, has_gpu
+from minitriton.runtime.cuda_driver import get_cuda_driver, has_gpu
 from minitriton.target import POISON
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run_run(given: argparse.Namespace) -> int:
             raise MinitritonError("no GPU was found", help="leave out --gpu: the emulator counts, and needs none")
         if asked.arch is None and asked.launch is None and asked.source.partition(":")[0].endswith(".py"):
             # Code for another architecture than the device's may not load.
-            driver = get_driver()
+            driver = get_cuda_driver()
             asked = replace(asked, arch=driver.target(driver.current_device()).arch)
     with progress() as show:
         show("compiling")

@@ -564,6 +564,7 @@ class amd_knobs(base_knobs):
     buffer_ops_analyze_small_tensor_range = env_bool("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE")
     dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP")
     libhip_path = env_opt_str("TRITON_LIBHIP_PATH")
+    ocml_path = env_opt_path("MINITRITON_OCML")
     use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG")
     use_in_thread_transpose = env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE")
     use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY")
@@ -616,6 +617,7 @@ COMPILED_IN: tuple[tuple[base_knobs, str], ...] = (
     *((compilation, name) for name in ("override", "use_ir_loc", "instrumentation_mode", "enable_asan")),
     *((nvidia, name) for name in ("assembler", "ptxas_path", "ptxas_options", "disable_ptxas_opt", "mock_ptx_version")),
     (nvidia, "libdevice_path"),
+    (amd, "ocml_path"),
     (cache, "override_dir"),
 )
 """The settings that decide what is compiled: a kernel that was compiled under others is not launched."""

@@ -20,7 +20,7 @@ from minitriton.interpreter.memory.device import byte_bounds
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.runtime._allocation import allocator_scope
-from minitriton.runtime.cuda_driver import CudaDriver, get_driver
+from minitriton.runtime.cuda_driver import CudaDriver, get_cuda_driver
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, is_descriptor_type
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
@@ -152,7 +152,7 @@ class _Memory:
 
 def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
     """Runs the kernel of `launch` from `ptx` on the current device."""
-    driver = get_driver()
+    driver = get_cuda_driver()
     device = driver.current_device()
     name = f"on {_name(driver, device)}"
     try:

@@ -17,6 +17,7 @@ from minitriton.layouts.algebra import unit
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import (
     AmdMfma,
+    AmdWmma,
     Bases,
     Blocked,
     DotOperand,
@@ -141,6 +142,19 @@ def _swizzled_shared_for_mfma(
     return SwizzledShared(vec, per_phase, max(min(lanes_at_once // per_phase, fastest // vec), 1), tuple(order), cga)
 
 
+def _swizzled_shared_for_wmma(
+    wmma: AmdWmma, operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int
+) -> SwizzledShared:
+    """Of WMMA: swizzled where k is contiguous, as wide as one access of LDS, over the rows that are read at once."""
+    if order[0] != (1 if operand.op_idx == 0 else 0):
+        return SwizzledShared(1, 1, 1, tuple(order), cga)
+    fastest, vec = shape[order[0]], min(operand.k_width * bitwidth, 128) // bitwidth
+    per_phase = max(1, BANK_LINE_BITS // bitwidth // fastest)
+    return SwizzledShared(
+        vec, per_phase, max(min(wmma.instr_shape[0] // per_phase, fastest // vec), 1), tuple(order), cga
+    )
+
+
 def swizzled_shared_for_dot(
     operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int, need_trans: bool = False
 ) -> SwizzledShared:
@@ -148,6 +162,8 @@ def swizzled_shared_for_dot(
     parent = operand.parent
     if isinstance(parent, AmdMfma):
         return _swizzled_shared_for_mfma(parent, operand, shape, order, cga, bitwidth, need_trans)
+    if isinstance(parent, AmdWmma):
+        return _swizzled_shared_for_wmma(parent, operand, shape, order, cga, bitwidth)
     if isinstance(parent, NvidiaMma) and (parent.is_ampere or parent.is_hopper):
         return swizzled_shared_for_mma(operand.op_idx, operand.k_width, shape, order, cga, bitwidth, need_trans)
     return SwizzledShared(1, 1, 1, tuple(order), cga)

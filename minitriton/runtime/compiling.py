@@ -159,7 +159,7 @@ def _cache_key(request: Request) -> str:
     if options.pipeline is not None:
         parts.append(_foreign_passes(request))
     if options.extern_libs:
-        from minitriton.codegen.nvidia.device_library import library_digest
+        from minitriton.codegen.bitcode_library import library_digest
 
         parts += (library_digest(Path(path)) for _, path in options.extern_libs)
     return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()

@@ -7,15 +7,16 @@ No compiler and no toolkit: `libcuda.so.1` comes with the display driver. Every 
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
+from minitriton.target.backends import backend, imported
 from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
 from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
@@ -75,7 +76,10 @@ class LoadedKernel(NamedTuple):
 
 
 class CudaDriver:
-    """One process's view of `libcuda`. Raises `MinitritonError` on construction where there is no driver or device."""
+    """One process's view of `libcuda`; `HipDriver` has the same methods for AMD's. Raises `MinitritonError` on construction where there is no driver or device."""
+
+    backend = "cuda"
+    """Whose GPUs it drives."""
 
     def __init__(self) -> None:
         try:
@@ -112,7 +116,6 @@ class CudaDriver:
         self.check("cuDeviceGetAttribute", self.library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
         return value.value
 
-    @functools.cache  # noqa: B019 (the driver lives as long as the process)
     def target(self, device: int = 0) -> GPUTarget:
         """The architecture of `device`. A newer one than minitriton knows is compiled for as the newest known."""
         known = self._targets.get(device)
@@ -245,6 +248,24 @@ class CudaDriver:
         self.check("cuFuncGetAttribute", self.library.cuFuncGetAttribute(ctypes.byref(value), attribute, function))
         return value.value
 
+    def launch_function(
+        self,
+        function: int,
+        codes: str,
+        offsets: list[int],
+        size: int,
+        config: bytes,
+        attributes: object,
+        small_grid: tuple[int | Callable[[], int], int],
+    ) -> Callable[..., int]:
+        """`launch(x, y, z, stream, *values) -> CUresult` of a kernel whose parameters have these `struct` codes and offsets in `size` bytes. `config` is
+        a CUlaunchConfig that points to `attributes`; `small_grid`: another function for so many blocks at most."""
+        # The first of a process makes machine code: nothing of it is there before something is launched.
+        from minitriton.runtime.launching.native_launch import native_launch
+
+        call = self.library.cuLaunchKernelEx
+        return native_launch(call, function, codes, offsets, size, config, attributes, small_grid)
+
     def synchronize(self) -> None:
         """Waits for all work of the current context. Raises `DriverError` for a kernel that failed meanwhile."""
         self.check("cuCtxSynchronize", self.library.cuCtxSynchronize())
@@ -265,8 +286,18 @@ def _looked_for() -> CudaDriver | MinitritonError:
                 _driver = CudaDriver()
             except MinitritonError as error:
                 # Not the error itself: its traceback would keep what the frames that look for the driver hold, a launch's arrays.
-                _driver = MinitritonError(error.message, help=error.help)
+                _driver = _of_amd() or MinitritonError(error.message, help=error.help)
         return _driver
+
+
+def _of_amd() -> CudaDriver | None:
+    """HIP's driver, if it finds a GPU."""
+    if not backend("hip").may_have_device:
+        return None
+    try:
+        return imported("minitriton.runtime.hip_driver:HipDriver")()
+    except MinitritonError:
+        return None
 
 
 def get_driver() -> CudaDriver:
@@ -274,6 +305,14 @@ def get_driver() -> CudaDriver:
     found = _looked_for()
     if isinstance(found, MinitritonError):
         raise MinitritonError(found.message, help=found.help)
+    return found
+
+
+def get_cuda_driver() -> CudaDriver:
+    """`get_driver`, for what is done on NVIDIA's GPUs only. Raises `MinitritonError` on others, too."""
+    found = get_driver()
+    if found.backend != "cuda":
+        raise MinitritonError("this is done on NVIDIA's GPUs only, and the GPU here is AMD's")
     return found
 
 

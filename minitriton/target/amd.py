@@ -26,7 +26,8 @@ _CDNA = Architecture(
     registers_per_thread=512, warp_size=64, fp8_types=_FP8, mfma_version=2, has_fp8_conversions=True,
     shared_load="ds_read", shared_store="ds_write", keeps_zero_signs=False,
 )  # fmt: skip
-_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256, mfma_version=0)
+_RDNA = replace(_CDNA, sm="gfx1100", warp_size=32, registers_per_thread=256, mfma_version=0, wmma_version=1)
+_RDNA4 = replace(_RDNA, sm="gfx1200", wmma_version=2)
 
 ARCHITECTURES: dict[str, Architecture] = {
     "gfx90a": _CDNA,
@@ -41,9 +42,11 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "gfx1100": _RDNA,
     "gfx1101": replace(_RDNA, sm="gfx1101"),
-    "gfx1200": replace(_RDNA, sm="gfx1200"),
-    "gfx1201": replace(_RDNA, sm="gfx1201"),
-    "gfx1250": replace(_RDNA, sm="gfx1250", shared_memory_kib=320, shared_kib_per_sm=320, has_clusters=True),
+    "gfx1200": _RDNA4,
+    "gfx1201": replace(_RDNA4, sm="gfx1201"),
+    "gfx1250": replace(
+        _RDNA, sm="gfx1250", wmma_version=0, shared_memory_kib=320, shared_kib_per_sm=320, has_clusters=True
+    ),
 }
 """By LLVM's names (https://llvm.org/docs/AMDGPUUsage.html). What the language asks for is here; figures that only a lowering would ask for are not checked."""
 
@@ -155,3 +158,29 @@ def mfma_of(version: int, shape: tuple[int, int], a: str, b: str, depth: int) ->
     rows, columns = shape
     found = _INSTRUCTIONS.get(version, {}).get((rows, a, b), ()) if rows == columns else ()
     return next((each for each in found if each.depth <= depth), found[-1] if found else None)
+
+
+WMMA_SIDE = 16
+"""Rows and columns of the results of `v_wmma`."""
+
+
+class Wmma(NamedTuple):
+    """An instruction of RDNA: LLVM's name after `llvm.amdgcn.wmma.`, its k, and how many elements of an operand along k a lane gives it."""
+
+    intrinsic: str
+    depth: int
+    per_lane: int
+
+
+def wmma_of(version: int, a: str, b: str) -> Wmma | None:
+    """The instruction of version 1 (RDNA3) or 2 (RDNA4) for operands of these types, whose results are f32 or i32; None if there is none."""
+    kept = {"f16": "f16", "bf16": "bf16", "i8": "iu8"}
+    small = {"f8E4M3FN": "fp8", "f8E5M2": "bf8"} if version == 2 else {}
+    per_lane = {1: 16, 2: 8}.get(version, 0)
+    if not per_lane:
+        return None
+    if a in small and b in small:
+        return Wmma(f"f32.16x16x16.{small[a]}.{small[b]}", 16, per_lane)
+    if a != b or a not in kept:
+        return None
+    return Wmma(f"{'i32' if a == 'i8' else 'f32'}.16x16x16.{kept[a]}", 16, per_lane)

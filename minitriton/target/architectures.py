@@ -63,6 +63,8 @@ class Architecture:
 
     mfma_version: int = 0
     """Matrix cores of AMD's: 2 gfx90a, 3 gfx942, 4 gfx950; 0 none that are used."""
+    wmma_version: int = 0
+    """Matrix cores of AMD's that are RDNA's: 1 gfx11, 2 gfx12; 0 none that are used."""
     mma_version: int = 0
     """Tensor cores: 0 none that are used, 2 `mma.sync` with all types since sm_80, 3 also `wgmma`."""
     has_f64_mma: bool = False

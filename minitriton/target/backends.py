@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,13 @@ class BackEnd:
     """What runs its last text on the CPU (`Emulator`); None if nothing does."""
     driver: str | None = None
     """What finds devices, loads binaries and launches them (`Driver`); None if kernels are compiled only."""
+    devices: tuple[str, ...] = ()
+    """Files of which one is there where such a GPU may be; none if its driver is to be asked always."""
+
+    @property
+    def may_have_device(self) -> bool:
+        """Whether its driver is worth loading."""
+        return not self.devices or any(os.path.exists(os.path.expandvars(file)) for file in self.devices)
 
     @property
     def text_stage(self) -> str:
@@ -131,6 +139,8 @@ BACKENDS: dict[str, BackEnd] = {
         binary="hsaco",
         binary_of="llir",
         assembly="minitriton.pipeline.amd_pipelines:assembly_step",
+        driver="minitriton.runtime.hip_driver:HipActiveDriver",
+        devices=("/dev/kfd", "/dev/dxg", "$TRITON_LIBHIP_PATH"),
     ),
 }
 """By name."""
@@ -138,7 +148,7 @@ BACKENDS: dict[str, BackEnd] = {
 
 def active_backend() -> str:
     """The back end whose GPU this machine has: of those added to NVIDIA's the first whose driver says so, else NVIDIA's."""
-    others = (name for name, found in BACKENDS.items() if name != "cuda" and found.driver is not None)
+    others = (n for n, found in BACKENDS.items() if n != "cuda" and found.driver is not None and found.may_have_device)
     return next((name for name in others if BACKENDS[name].load("driver").is_active()), "cuda")
 
 

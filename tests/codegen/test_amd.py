@@ -1,8 +1,9 @@
 """Kernels for AMD's GPUs: what their lowered modules compute, the text of each stage, the code object and its parts."""
 
+import inspect
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
+from minitriton.codegen.amd.device_library import find_ocml
 from minitriton.commands.cli import main
 from minitriton.dialects.text import parse_module
 from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import record
 from minitriton.interpreter.launch import interpret
+from minitriton.language.extra import libdevice
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.pass_manager import Hook
 from minitriton.pipeline.pass_registry import Step
@@ -98,7 +101,7 @@ def _layer_norm(x: np.ndarray) -> np.ndarray:
     return d / np.sqrt((d * d).mean() + 1e-5)
 
 
-@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4)])
+@pytest.mark.parametrize(("arch", "num_warps"), [("gfx942", 1), ("gfx942", 4), ("gfx1100", 4), ("gfx1200", 2)])
 @pytest.mark.parametrize(
     ("kernel", "constants", "expected"),
     [
@@ -115,18 +118,14 @@ def test_lowered_kernels_compute_the_right_numbers(
     expected: Callable[[np.ndarray], np.ndarray],
     arch: str,
     num_warps: int,
-    run_module: Any,
 ) -> None:
     has_n = "BLOCK" in constants
-    lowered = Lowered()
     source = ASTSource(kernel, {"x": "*fp32", "out": "*fp32"} | ({"n": "i32"} if has_n else {}), constants)
-    made = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
+    made = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps})
     x = np.random.default_rng(0).integers(-4, 4, 1024).astype(np.float32)
     want = expected(x)
     out = np.zeros_like(want)
-    # The emulator runs CDNA only: for others the ops are run one by one.
-    run = made[(1,)] if arch == "gfx942" else partial(run_module, lowered.module)
-    run(x, out, *([1000] if has_n else []))
+    made[(1,)](x, out, *([1000] if has_n else []))
     np.testing.assert_allclose(out, want, rtol=1e-5)
 
 
@@ -139,6 +138,10 @@ def test_lowered_kernels_compute_the_right_numbers(
         ("gfx942", "fp32", (32, 32, 16, 8), 4, "f32.32x32x2f32"),
         ("gfx942", "fp32", (16, 16, 8, 8), 1, "f32.16x16x4f32"),
         ("gfx950", "fp16", (32, 64, 32, 16), 2, "f32.32x32x16.f16"),
+        ("gfx1100", "fp16", (32, 64, 32, 16), 4, "f32.16x16x16.f16"),
+        ("gfx1100", "bf16", (16, 32, 32, 16), 1, "f32.16x16x16.bf16"),
+        ("gfx1200", "fp16", (32, 64, 32, 32), 4, "f32.16x16x16.f16"),
+        ("gfx1200", "bf16", (64, 16, 32, 16), 2, "f32.16x16x16.bf16"),
     ],
 )
 def test_dots_on_matrix_cores(
@@ -149,9 +152,9 @@ def test_dots_on_matrix_cores(
     signature = {"a": f"*{element}", "b": f"*{element}", "out": "*fp32"}
     source = ASTSource(matmul, signature, {"M": M, "N": N, "K": K, "BK": BK})
     kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
-    used = {op.instruction.data for op in lowered.module.walk() if op.name == "rocdl.mfma"}
+    used = {op.instruction.data for op in lowered.module.walk() if op.name in ("rocdl.mfma", "rocdl.wmma")}
     assert used == {instruction}
-    assert "v_mfma_" in kernel.asm["amdgcn"]
+    assert ("v_mfma_" if arch.startswith("gfx9") else "v_wmma_") in kernel.asm["amdgcn"]
     assert re.search(r"amdg.buffer_store .*#mma>", kernel.asm["ttgir"])
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 4, size).astype(np.float32) for size in ((M, K), (K, N)))
@@ -376,15 +379,49 @@ def test_atomics_have_llvm_s_scopes_and_one_fence_for_many() -> None:
     assert "global_atomic_cmpswap" in text.asm["amdgcn"]
 
 
-def test_what_is_not_there_yet_is_an_error() -> None:
-    @triton.jit
-    def assembled(x):
-        i = tl.arange(0, 64)
-        v = tl.load(x + i)
-        tl.store(x + i, tl.inline_asm_elementwise("v_mov_b32 $0, $1", "=v,v", [v], tl.float32, True, 1))
+@triton.jit
+def assembled(x, out, TEXT: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr):
+    i = tl.arange(0, 256)
+    v = tl.load(x + i)
+    tl.store(out + i, tl.inline_asm_elementwise(TEXT, CONSTRAINTS, [v], v.dtype, True, PACK))
 
-    with pytest.raises(MinitritonError, match=r"no lowering to LLVM for 'tt.elementwise_inline_asm' on hip"):
-        triton.compile(ASTSource(assembled, {"x": "*fp32"}, {}), GFX942)
+
+def with_assembly(
+    text: str, constraints: str = "=v,v", element: str = "fp32", pack: int = 1, arch: str = "gfx942"
+) -> Any:
+    constants = {"TEXT": text, "CONSTRAINTS": constraints, "PACK": pack}
+    source = ASTSource(assembled, {"x": f"*{element}", "out": f"*{element}"}, constants)
+    return triton.compile(source, GPUTarget("hip", arch))
+
+
+@pytest.mark.parametrize(
+    ("text", "element", "pack", "arch", "wanted"),
+    [
+        ("v_mul_f32 $0, 2.0, $1", np.float32, 1, "gfx942", lambda x: 2 * x),
+        ("v_add_f16 $0, 1.0, $1", np.float16, 1, "gfx1200", lambda x: x + 1),
+        ("v_xor_b32 $0, -1, $1", np.int8, 4, "gfx1100", lambda x: ~x),
+    ],
+)
+def test_inline_assembly_runs_on_the_emulator(text: str, element: Any, pack: int, arch: str, wanted: Any) -> None:
+    name = {np.float32: "fp32", np.float16: "fp16", np.int8: "i8"}[element]
+    x, out = np.arange(256).astype(element), np.zeros(256, element)
+    with_assembly(text, element=name, pack=pack, arch=arch)[(1,)](x, out)
+    np.testing.assert_array_equal(out, wanted(x))
+
+
+def test_what_llvm_cannot_do_with_inline_assembly_is_an_error_at_the_kernel_s_line() -> None:
+    line = rf"test_amd.py:{inspect.getsourcelines(assembled.fn)[1] + 4}:\d+.*"
+    with pytest.raises(MinitritonError, match=line + "no code object: LLVM's assembler"):
+        with_assembly("v_mov_b32 $0, $1").asm["hsaco"]
+    for text, constraints, what in (
+        ("v_mov_b32 $0, $2", "=v,v", r"names operand \$2, but there are 2 operands"),
+        ("v_mov_b32 $0, $1", "=q,v", "'=q' in '=q,v' is not a constraint of inline AMDGCN"),
+        ("v_mov_b32 $0, $1", "={v300},v", "couldn't allocate output register"),
+    ):
+        with pytest.raises(MinitritonError, match=f"(?s){line}{what}"):
+            with_assembly(text, constraints)
+    with pytest.raises(MinitritonError, match=line + "elements of 8 bits"):
+        with_assembly("v_mov_b32 $0, $1", element="i8")
     with pytest.raises(MinitritonError, match="not an ELF file"):
         ElfFile.read(b"")
 
@@ -399,8 +436,12 @@ def test_a_launch_on_arrays_runs_on_the_emulator(monkeypatch: pytest.MonkeyPatch
     assert kernel.last_report.mix(in_ptx=True)["ld.global"] == 32
     with pytest.raises(RuntimeError, match=r"out-of-bounds: .*`x`"):
         add[(4,)](x[:999].copy(), x, out, 1000, BLOCK=256)
-    with pytest.raises(MinitritonError, match="gfx1100 is not emulated"):
-        monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1100")
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1100")
+    out[:] = 0
+    assert add[(4,)](x, x, out, 1000, BLOCK=256).last_report.mix()["buffer_load_b32"] == 64
+    np.testing.assert_array_equal(out, x + x)
+    with pytest.raises(MinitritonError, match="gfx1250 is not emulated"):
+        monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx1250")
         add[(4,)](x, x, out, 1000, BLOCK=256)
 
 
@@ -484,3 +525,38 @@ def test_slices_of_registers_are_taken_and_put_together(tmp_path: Path) -> None:
         else:
             interpret(parse_module(kernel.asm[stage]), "k", [y])
         np.testing.assert_array_equal(y, wanted)
+
+
+@triton.jit
+def by_library(x, y, out, kinds: tl.constexpr):
+    i = tl.arange(0, 128)
+    v, w = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, libdevice.acos(v))
+    tl.store(out + 128 + i, libdevice.pow(v, w))
+    tl.store(out + 256 + i, libdevice.floor(w) + libdevice.add_rn(v, w))
+    tl.store(out + 384 + i, libdevice.float2int_rn(w * 100).to(tl.float32))
+    tl.store(out + 512 + i, tl.exp(v.to(tl.float64)).to(tl.float32))
+
+
+def _by_library(kinds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    x, y = (np.random.default_rng(n).uniform(0.1, 0.9, 128).astype(np.float32) for n in range(2))
+    out = np.zeros(640, np.float32)
+    source = ASTSource(by_library, dict.fromkeys(("x", "y", "out"), "*fp32"), {"kinds": kinds})
+    triton.compile(source, GFX942, {"num_warps": 1})[(1,)](x, y, out)
+    return x, y, out
+
+
+@pytest.mark.skipif(find_ocml() is None, reason="needs ROCm's ocml.bc")
+def test_functions_of_libdevice_are_llvm_s_or_of_rocm_s_library() -> None:
+    x, y, out = _by_library(0)
+    wanted = [np.arccos(x), x**y, np.floor(y) + x + y, np.rint(y * 100), np.exp(x)]
+    np.testing.assert_allclose(out, np.concatenate(wanted), rtol=3e-6)
+
+
+def test_a_function_without_its_library_is_an_error_at_the_kernel_s_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("minitriton.codegen.amd.device_library._candidates", lambda: iter([tmp_path / "ocml.bc"]))
+    line = inspect.getsourcelines(by_library.fn)[1] + 4
+    with pytest.raises(MinitritonError, match=rf"test_amd.py:{line}:\d+.*acos_f32 is computed by ROCm's ocml.bc"):
+        _by_library(1)

@@ -262,6 +262,8 @@ def _run_chunk(chunk: str, name: str, run: Run) -> str:
     """What is wrong with our answer to one chunk; empty if nothing is."""
     error: MinitritonError | None = None
     output, remarks = "", io.StringIO()
+    if run.invocation.verify_diagnostics:
+        os.environ["MLIR_ENABLE_DIAGNOSTICS"] = "remarks"
     try:
         with contextlib.redirect_stderr(remarks):
             parts = re.split(r"^// ?-----.*$", chunk, flags=re.MULTILINE) if run.invocation.split else [chunk]
@@ -270,6 +272,8 @@ def _run_chunk(chunk: str, name: str, run: Run) -> str:
         error = caught
     except Exception as caught:
         return f"{type(caught).__name__}: {caught}"
+    finally:
+        os.environ.pop("MLIR_ENABLE_DIAGNOSTICS", None)
     if run.invocation.verify_diagnostics:
         problems = check_diagnostics(chunk, error) + missing_remarks(chunk, remarks.getvalue())
         if problems:

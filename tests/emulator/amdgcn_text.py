@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from minitriton.emulator import Report, amdgcn
@@ -13,13 +15,16 @@ v_lshlrev_b32 v1, 2, v0
 """s[4:5] and s[6:7] are the addresses of the first two arrays, v1 the offset of this lane's word. s2 is the workgroup's number."""
 
 
-def text_of(body: str, threads: int = 64, lds: int = 0, target: str = "gfx942") -> str:
+def text_of(
+    body: str, threads: int = 64, lds: int = 0, target: str = "gfx942", directives: Mapping[str, int] | None = None
+) -> str:
     """The kernel's text."""
+    more = [f"\t\t.amdhsa_{name} {value}" for name, value in (directives or {}).items()]
     lines = [f"\t.loc 1 {n} 1\n\t{line}" for n, line in enumerate(body.strip().splitlines(), 1)]
     return "\n".join([
         f'\t.amdgcn_target "amdgcn-amd-amdhsa--{target}"', "\t.text", "\t.globl k", '\t.file 1 "/" "k.py"', "k:", *lines,
         "\ts_endpgm", '\t.section .rodata,"a",@progbits', "\t.amdhsa_kernel k", f"\t\t.amdhsa_group_segment_fixed_size {lds}",
-        "\t\t.amdhsa_user_sgpr_count 2", "\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1", "\t\t.amdhsa_system_sgpr_workgroup_id_x 1",
+        "\t\t.amdhsa_user_sgpr_count 2", "\t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1", "\t\t.amdhsa_system_sgpr_workgroup_id_x 1", *more,
         "\t.end_amdhsa_kernel", "\t.amdgpu_metadata", "---", "amdhsa.kernels:", "  - .name: k", f"    .max_flat_workgroup_size: {threads}",
         "    .symbol: k.kd", "...", "\t.end_amdgpu_metadata", "",
     ])  # fmt: skip
@@ -32,9 +37,10 @@ def run(
     lds: int = 0,
     grid: tuple[int, ...] = (1,),
     target: str = "gfx942",
+    directives: Mapping[str, int] | None = None,
 ) -> Report:
     """Runs a body on arrays."""
-    return amdgcn.run(text_of(body, threads, lds, target), None, grid, arguments)
+    return amdgcn.run(text_of(body, threads, lds, target, directives), None, grid, arguments)
 
 
 def lanes(body: str, *inputs: np.ndarray, target: str = "gfx942") -> np.ndarray:

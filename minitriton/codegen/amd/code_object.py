@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from minitriton.errors import MinitritonError
 
@@ -120,6 +121,76 @@ class ElfFile:
     def dynamic_symbols(self) -> list[Symbol]:
         """What the loader finds."""
         return self.symbols(_DYNSYM)
+
+
+def argument_slots(code_object: bytes, kernel: str) -> tuple[tuple[int, int], ...]:
+    """Offset and bytes of each argument of a kernel, without what the runtime passes (AMDGPUUsage, "Code Object V5 Metadata").
+
+    Raises `MinitritonError` if there is no such kernel.
+    """
+    found: list[str] = []
+    for section in ElfFile.read(code_object).sections:
+        if section.type != _NOTE:
+            continue
+        name_size, size, kind = struct.unpack_from("<3I", section.data)
+        start = 12 + -(-name_size // 4) * 4
+        if kind != _METADATA:
+            continue
+        metadata: Any = _Unpacked(section.data[start : start + size]).value()
+        for entry in metadata["amdhsa.kernels"]:
+            found.append(entry[".name"])
+            if entry[".name"] == kernel:
+                given = [a for a in entry.get(".args", []) if not a[".value_kind"].startswith("hidden_")]
+                return tuple((a[".offset"], a[".size"]) for a in given)
+    raise MinitritonError(f"the code object lacks kernel {kernel!r}; it has {', '.join(found) or 'none'}")
+
+
+_METADATA = 32
+"""NT_AMDGPU_METADATA, a note in the format of MessagePack."""
+
+
+class _Unpacked:
+    """A value of MessagePack, of the kinds that LLVM writes: maps, lists, texts, whole numbers, booleans (MessagePack specification, "Formats")."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def _number(self, size: int) -> int:
+        self.at += size
+        return int.from_bytes(self.data[self.at - size : self.at], "big")
+
+    def _text(self, size: int) -> str:
+        self.at += size
+        return self.data[self.at - size : self.at].decode()
+
+    def _list(self, size: int) -> list[object]:
+        return [self.value() for _ in range(size)]
+
+    def _map(self, size: int) -> dict[object, object]:
+        return {self.value(): self.value() for _ in range(size)}
+
+    def value(self) -> object:
+        """The next value."""
+        kind = self._number(1)
+        if kind < 0x80:
+            return kind
+        if kind < 0x90:
+            return self._map(kind & 15)
+        if kind < 0xA0:
+            return self._list(kind & 15)
+        if kind < 0xC0:
+            return self._text(kind & 31)
+        if kind in (0xC2, 0xC3):
+            return kind == 0xC3
+        if 0xCC <= kind <= 0xCF:
+            return self._number(1 << kind - 0xCC)
+        if 0xD9 <= kind <= 0xDB:
+            return self._text(self._number(1 << kind - 0xD9))
+        if kind in (0xDC, 0xDD):
+            return self._list(self._number(2 << kind - 0xDC))
+        if kind in (0xDE, 0xDF):
+            return self._map(self._number(2 << kind - 0xDE))
+        raise MinitritonError(f"the code object's metadata have a value of kind {kind:#x}, which is not read here")
 
 
 def _numbers(form: struct.Struct, data: bytes, start: int) -> tuple[int, ...]:

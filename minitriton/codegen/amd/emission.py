@@ -5,6 +5,8 @@ llvmlite has no assembler for AMD's GPUs, so that the code object is made of the
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import ClassVar
 
 import llvmlite.binding as llvm
@@ -12,14 +14,16 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.amd.code_object import link
+from minitriton.codegen.amd.device_library import PREFIX, link_device_library
 from minitriton.codegen.amd.text import KERNEL
 from minitriton.codegen.emission import LLVMModule
 from minitriton.codegen.llvm_session import CheckedLLVMIR, one_run
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import fusible
 from minitriton.codegen.target_interface import target_info_of
-from minitriton.errors import IRError, PipelineError
+from minitriton.errors import IRError, PipelineError, SourceLocation
 from minitriton.pipeline.pass_registry import Property, Translation, register_pass
+from minitriton.target.amd import ARCHITECTURES
 
 TRIPLE = "amdgcn-amd-amdhsa"
 _CODE_OBJECT_VERSION = '!{i32 1, !"amdhsa_code_object_version", i32 500}'
@@ -65,8 +69,6 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
 
 def _machine(arch: str) -> llvm.TargetMachine:
     """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
-    from minitriton.target.amd import ARCHITECTURES
-
     if arch not in ARCHITECTURES:
         raise PipelineError(f"{arch!r} is not a GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
     llvm_session.initialize()
@@ -92,6 +94,37 @@ def _checked(source: object) -> str:
     raise PipelineError(f"this step takes LLVM IR, not a {type(source).__name__}")
 
 
+_ASSEMBLY = " asm "
+"""In a call of LLVM IR: of inline assembly."""
+_CALL = re.compile(r"call .* asm .*!dbg !(\d+)")
+_LOCATION = re.compile(
+    r"!(\d+) = (?:distinct )?!DILocation\(line: (\d+), column: (\d+), scope: !(\d+)(?:, inlinedAt: !(\d+))?"
+)
+_FILE = re.compile(r'!DIFile\(filename: "([^"]*)", directory: "([^"]*)"')
+
+
+def _where_assembly_is(text: str) -> SourceLocation | None:
+    """The kernel's line with the first inline assembly, by the debug information of LLVM IR; None without it."""
+    call, file = _CALL.search(text), _FILE.search(text)
+    if call is None or file is None:
+        return None
+    lines = {found[1]: found for found in _LOCATION.finditer(text)}
+    found = lines.get(call[1])
+    while found is not None and found[5] in lines:
+        found = lines[found[5]]
+    path = str(Path(file[2]) / file[1])
+    return None if found is None else SourceLocation(path, int(found[2]), int(found[3]))
+
+
+def _check_assembly(text: str, arch: str) -> None:
+    """Raises `IRError`, at the kernel's line, for inline assembly at which LLVM would end the process: a child process is asked."""
+    try:
+        llvm_session.check_in_child(text, "inline assembly", (arch, ""), TRIPLE)
+    except IRError as error:
+        error.location = _where_assembly_is(text)
+        raise
+
+
 @register_pass
 class OptimizeAMDGPU(Translation, stage="llir", origin="required"):
     """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers: what should be a vector is one already."""
@@ -108,6 +141,8 @@ class OptimizeAMDGPU(Translation, stage="llir", origin="required"):
             machine = _machine(self.arch)
             text = _checked(source)
             module = _parsed(fusible(text) if self.enable_fp_fusion else text, machine)
+            if PREFIX in text:
+                link_device_library(module, self.arch, ARCHITECTURES[self.arch].warp_size)
             tuning = llvm.create_pipeline_tuning_options(speed_level=self.level)
             tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = False
             builder = llvm.create_pass_builder(machine, tuning)
@@ -130,6 +165,8 @@ class EmitAMDGCN(Translation, stage="amdgcn", origin="required"):
         with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
             text = _checked(source)
+            if _ASSEMBLY in text:
+                _check_assembly(text, self.arch)
             made = Assembly(machine.emit_assembly(_parsed(text, machine)))
         made.llvm_ir = text
         return made
@@ -151,11 +188,11 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
             raise PipelineError(
                 "text of AMDGCN cannot be assembled here", help="begin at LLVM IR: a code object is made of that"
             )
-        if " asm " in text:
+        if _ASSEMBLY in text:
             raise PipelineError(
                 "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
-                help="replace the inline assembly by operations of tl, or read the stage amdgcn",
-            )
+                _where_assembly_is(text), help="replace the inline assembly by operations of tl, or run the stage amdgcn on the emulator",
+            )  # fmt: skip
         with llvm_session.LOCK:
             machine = _machine(self.arch)
             return link(machine.emit_object(_parsed(text, machine)))

@@ -1,50 +1,97 @@
 """`tt.dot` on AMD's matrix cores.
 
-In: operands in `#ttg.dot_op` layouts of an `#ttg.amd_mfma` layout. Out: one `rocdl.mfma` for each tile of the result and each step along k.
+In: operands in `#ttg.dot_op` layouts of an `#ttg.amd_mfma` or `#ttg.amd_wmma` layout. Out: one `rocdl.mfma` or `rocdl.wmma` for each tile of the result
+and each step along k.
 
 A lane's registers of one tile of the result follow each other, and so do those that it gives to one step along k. A transposed layout is that of
-the instruction with its operands swapped. Counterpart of Triton's DotOpToLLVM/MFMA.cpp.
+the instruction with its operands swapped. Counterpart of Triton's DotOpToLLVM/MFMA.cpp and WMMA.cpp.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.dot import DOT_RULES
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.types import BF16, I16, I32, I64, bit_width, element_type, lane_type, lanes, vector_type
+from minitriton.codegen.types import BF16, I1, I16, I32, I64, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import rocdl, tt
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.layouts.encodings import AmdMfma
-from minitriton.target.amd import Mfma, mfma_of
+from minitriton.layouts.encodings import AmdMfma, AmdWmma
+from minitriton.target.amd import Mfma, Wmma, mfma_of, wmma_of
+
+Multiply = Callable[[SSAValue, SSAValue, SSAValue], SSAValue]
+"""One instruction, of its operands and what it adds to."""
 
 
 def mfma(f: FunctionLowering, op: Operation) -> None:
-    """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
+    """On CDNA."""
     assert isinstance(op, tt.DotOp)
-    b = f.b
     encoding = f.facts(op.result.type).encoding
     assert isinstance(encoding, AmdMfma)
     instruction = _instruction(f, op, encoding)
+    properties = {"instruction": string_attr(instruction.intrinsic)}
+
+    def multiply(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+        return f.b.value(rocdl.MfmaOp, (a, b, total), total.type, properties)
+
+    _tiled(f, op, instruction, multiply, is_transposed=encoding.is_transposed)
+
+
+def wmma(f: FunctionLowering, op: Operation) -> None:
+    """On RDNA."""
+    assert isinstance(op, tt.DotOp)
+    encoding = f.facts(op.result.type).encoding
+    assert isinstance(encoding, AmdWmma)
+    types = [str(element_type(value.type)) for value in (op.a, op.b)]
+    into = str(element_type(op.result.type))
+    instruction = wmma_of(encoding.version, *(types[::-1] if encoding.is_transpose else types))
+    if (
+        instruction is None
+        or into != instruction.intrinsic[:3]
+        or instruction.depth != encoding.instr_shape[2]
+        or f.facts(op.a.type).shape[-1] % instruction.depth
+    ):
+        what = f"operands of {types[0]} and {types[1]} that give {into} on matrix cores of version {encoding.version}"
+        raise f.unsupported(op, what, help="let tritonamdgpu-accelerate-matmul choose the layout")
+    properties = {"instruction": string_attr(instruction.intrinsic)}
+    one, zero = (f.b.constant(I1, bit) for bit in (1, 0))
+
+    def multiply(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+        given = (one, a, one, b, total, zero) if into == "i32" else (a, b, total)
+        return f.b.value(rocdl.WmmaOp, given, total.type, properties)
+
+    _tiled(f, op, instruction, multiply, is_transposed=encoding.is_transpose)
+
+
+def _tiled(
+    f: FunctionLowering, op: tt.DotOp, instruction: Mfma | Wmma, multiply: Multiply, *, is_transposed: bool
+) -> None:
+    """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
+    b = f.b
+    encoding = f.facts(op.result.type).encoding
+    assert isinstance(encoding, AmdMfma | AmdWmma)
+    rows, columns = encoding.instr_shape[:2]
     facts, facts_a, facts_b = (f.facts(value.type).layout for value in (op.result, op.a, op.b))
     left, right, total = f.vector(op.a), f.vector(op.b), f.vector(op.c)
-    size = encoding.instr_shape[0] * encoding.instr_shape[1] >> f.module.lane_bits
+    size = rows * columns >> f.module.lane_bits
     tiles = [(facts.offsets[start], range(start, start + size)) for start in range(0, facts.count, size)]
     values = [b.permute(total, registers) for _, registers in tiles]
     depths = [offset[-1] for offset in facts_a.offsets if not any(offset[:-1])]
-    properties = {"instruction": string_attr(instruction.intrinsic)}
     for start in range(0, len(depths), instruction.per_lane):
         here = depths[start : start + instruction.per_lane]
         for number, ((*batch, m, n), _) in enumerate(tiles):
-            rows = _operand(b, left, [facts_a.register_of[(*batch, m, k)] for k in here], instruction)
-            columns = _operand(b, right, [facts_b.register_of[(*batch, k, n)] for k in here], instruction)
-            operands = (columns, rows) if encoding.is_transposed else (rows, columns)
-            values[number] = b.value(rocdl.MfmaOp, (*operands, values[number]), values[number].type, properties)
+            one = _operand(b, left, [facts_a.register_of[(*batch, m, k)] for k in here], instruction)
+            other = _operand(b, right, [facts_b.register_of[(*batch, k, n)] for k in here], instruction)
+            operands = (other, one) if is_transposed else (one, other)
+            values[number] = multiply(*operands, values[number])
     f.values[op.result] = b.concat(values)
 
 
 DOT_RULES[AmdMfma] = mfma
+DOT_RULES[AmdWmma] = wmma
 
 
 def _instruction(f: FunctionLowering, op: tt.DotOp, encoding: AmdMfma) -> Mfma:
@@ -64,14 +111,16 @@ def _instruction(f: FunctionLowering, op: tt.DotOp, encoding: AmdMfma) -> Mfma:
     return found
 
 
-def _operand(b: Builder, value: SSAValue, registers: list[int], instruction: Mfma) -> SSAValue:
-    """Registers of an operand as the instruction takes them: bytes as words, bf16 as integers where the name says `1k`."""
+def _operand(b: Builder, value: SSAValue, registers: list[int], instruction: Mfma | Wmma) -> SSAValue:
+    """Registers of an operand as the instruction takes them: bytes as words, bf16 as integers where the name says `1k`, and for WMMA."""
     part = b.permute(value, registers)
     return b.bitcast(part, _taken(part.type, instruction))
 
 
-def _taken(type_: Attribute, instruction: Mfma) -> Attribute:
+def _taken(type_: Attribute, instruction: Mfma | Wmma) -> Attribute:
     element, count = lane_type(type_), lanes(type_)
     if bit_width(element) == 8:
-        return {4: I32, 8: I64}.get(count) or vector_type(I32, count // 4)
-    return vector_type(I16, count) if element is BF16 and instruction.intrinsic.endswith(".1k") else type_
+        alone = {4: I32, 8: I64} if isinstance(instruction, Mfma) else {4: I32}
+        return alone.get(count) or vector_type(I32, count // 4)
+    as_integers = isinstance(instruction, Wmma) or instruction.intrinsic.endswith(".1k")
+    return vector_type(I16, count) if element is BF16 and as_integers else type_

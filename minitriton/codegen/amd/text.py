@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import re
+
+from minitriton.codegen.text import inline_assembly
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.writer import (
     FUNCTION_ATTRIBUTES,
@@ -71,3 +74,18 @@ def _barrier(w: FunctionWriter, op: rocdl.BarrierOp) -> None:
 @WRITERS.add(rocdl.WaveBarrierOp)
 def _wave_barrier(w: FunctionWriter, op: rocdl.WaveBarrierOp) -> None:
     _fenced(w, "wavefront", "llvm.amdgcn.wave.barrier")
+
+
+_AMDGCN = inline_assembly.Language(
+    "AMDGCN",
+    re.compile(r"=?&?[vsarIJABCin]|\d+|=?&?\{[vsa](\d+|\[\d+:\d+\])\}"),
+    "registers: v (vector), s (scalar), a (accumulation); {v8}: by name; n: an immediate",
+    "asm='v_add_f32 $0, $1, $2', constraints='=v,v,v'",
+)
+"""Registers by their kind, whatever their width, immediates, an operand shared with an output (AMDGPUUsage, "Inline Assembly")."""
+
+
+@WRITERS.add(rocdl.InlineAsmOp)
+def _inline_asm(w: FunctionWriter, op: rocdl.InlineAsmOp) -> None:
+    given = op.asm_string.data, op.constraints.data, op.packed.value.data, op.pure is not None
+    inline_assembly.write(w, op, inline_assembly.Assembly(*given), _AMDGCN)

@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math, device_math_f64
-from minitriton.codegen.lowering.elementwise import apply, each_lane, operands_of, refuse_fp8, width
+from minitriton.codegen.lowering.elementwise import apply, each_lane, operands_of, refuse_fp8
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.inline_assembly import inline_assembly
 from minitriton.codegen.lowering.math import by_width, clamped, each, overloaded
 from minitriton.codegen.nvidia import LOWERINGS, lowers
-from minitriton.codegen.types import F16, F32, scalar_type, vector_type
+from minitriton.codegen.types import F16, F32, scalar_type
 from minitriton.dialects import arith, math, nvvm, tt
 from minitriton.dialects import llvm as ours
-from minitriton.dialects.attribute_values import is_true, string_attr, word
+from minitriton.dialects.attribute_values import string_attr, word
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.dialects.narrowing import instance_of
 
@@ -104,17 +105,4 @@ def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
 @lowers(tt.ElementwiseInlineAsmOp)
 def elementwise_inline_asm(f: FunctionLowering, op: tt.ElementwiseInlineAsmOp) -> None:
     """Inline PTX, for as many registers at a time as it packs."""
-    reps = operands_of(f, op)
-    count = max([width(reps), *(f.count(result) for result in op.results)])
-    operands = [registers.vector(f.b, rep, count) for rep in reps]
-    types = [vector_type(scalar_type(result.type), count) for result in op.results]
-    given: dict[str, Attribute] = {
-        "asm_string": op.asm_string,
-        "constraints": op.constraints,
-        "packed": op.packed_element,
-    }
-    if is_true(op.pure):
-        given["pure"] = UnitAttr()
-    made = f.b.operation(nvvm.InlinePtxOp, operands, types, given)
-    for result, value in zip(op.results, made.results, strict=True):
-        f.values[result] = value
+    inline_assembly(f, op, nvvm.InlinePtxOp)

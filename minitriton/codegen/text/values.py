@@ -37,6 +37,11 @@ def type_text(type_: Attribute) -> str:
     return found[1]
 
 
+def vector_text(element: str, count: int) -> str:
+    """The spelling of the type of `count` registers."""
+    return f"<{count} x {element}>" if count > 1 else element
+
+
 def _spell(type_: Attribute) -> str:
     match type_:
         case IntegerType():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.amdgcn import lanes as crossing
-from minitriton.emulator.amdgcn.program import LANES, M0, SCALAR, Constant, Instruction, Register, registers_of
+from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Register, registers_of
 from minitriton.emulator.amdgcn.values import U32, U64, Fetch, Step, join, raw, register_of, source
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.operations import atomic as atomics
@@ -25,7 +25,7 @@ from minitriton.emulator.threads import Mask
 _WIDTHS: dict[str, tuple[int, int, str]] = {
     "ubyte": (1, 1, ""), "sbyte": (1, 1, "signed"), "ushort": (2, 1, ""), "sshort": (2, 1, "signed"), "byte": (1, 1, ""),
     "short": (2, 1, ""), "dword": (4, 1, ""), "dwordx2": (4, 2, ""), "dwordx3": (4, 3, ""), "dwordx4": (4, 4, ""),
-    "dwordx8": (4, 8, ""), "dwordx16": (4, 16, ""), "short_d16": (2, 1, "low"), "short_d16_hi": (2, 1, "high"),
+    "dwordx8": (4, 8, ""), "dwordx16": (4, 16, ""), "b256": (4, 8, ""), "b512": (4, 16, ""), "short_d16": (2, 1, "low"), "short_d16_hi": (2, 1, "high"),
     "ubyte_d16": (1, 1, "low"), "ubyte_d16_hi": (1, 1, "high"), "sbyte_d16": (1, 1, "signed low"),
     "sbyte_d16_hi": (1, 1, "signed high"), "byte_d16_hi": (1, 1, "high"), "u8": (1, 1, ""), "i8": (1, 1, "signed"), "u16": (2, 1, ""),
     "i16": (2, 1, "signed"), "b8": (1, 1, ""), "b16": (2, 1, ""), "b32": (4, 1, ""), "b64": (4, 2, ""), "b96": (4, 3, ""), "b128": (4, 4, ""),
@@ -33,14 +33,21 @@ _WIDTHS: dict[str, tuple[int, int, str]] = {
     "u16_d16": (2, 1, "low"), "u16_d16_hi": (2, 1, "high"), "b8_d16_hi": (1, 1, "high"), "b16_d16_hi": (2, 1, "high"),
 }  # fmt: skip
 """By the end of a name: bytes of an element, elements, and where a narrow one goes."""
-_ALLOWED = frozenset({"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc"})
+_ALLOWED = frozenset(
+    {"offset", "offset0", "offset1", "offen", "off", "sc0", "sc1", "nt", "glc", "slc", "dlc", "th", "scope"}
+)
 _VECTOR = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)$")
 _TO_LDS = re.compile(r"(global|buffer)_load_(?:lds_)?(ubyte|sbyte|ushort|sshort|dword|dwordx3|dwordx4)$")
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
 _TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _ATOMIC = re.compile(r"(global|flat|buffer|ds)_(?:atomic_)?(\w+)$")
-_SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*)$")
-_COUNTERS = {"global": "vector_memory", "flat": "vector_memory", "buffer": "vector_memory", "ds": "lds"}
+_SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*|b\d+)$")
+_SCRATCH = re.compile(r"scratch_(load|store)_(\w+)$")
+_FENCES = (
+    "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_gl0_inv", "buffer_gl1_inv", "global_inv", "global_wb",
+    "global_wbinv",
+)  # fmt: skip
+"""Of the caches: what CDNA, RDNA3 and RDNA4 call them."""
 
 
 def width_of(name: str) -> int:
@@ -75,9 +82,9 @@ def _is_unaligned(address: np.ndarray, mask: Mask, width: int) -> bool:
 
 def load(x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, width: int, count: int) -> list[np.ndarray]:
     """`count` elements of `width` bytes a thread, as uint32; 0 for threads that do not act."""
-    flat = np.broadcast_to(address, (x.waves, LANES)).ravel()
+    flat = np.broadcast_to(address, x.shape).ravel()
     if mask is not None and not mask.any():
-        return [np.zeros((x.waves, LANES), U32) for _ in range(count)]
+        return [np.zeros(x.shape, U32) for _ in range(count)]
     mask = x.mask(mask)
     if _is_unaligned(flat, mask, width):
         octets = load(x, site, space, address, mask, 1, width * count)
@@ -100,14 +107,14 @@ def load(x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, width
     found = [buffer.take(index + n).astype(U32) for n in range(count)]
     if mask is not None:
         found = [np.where(mask, f, U32(0)) for f in found]
-    return [f.reshape(x.waves, LANES) for f in found]
+    return [f.reshape(x.shape) for f in found]
 
 
 def store(
     x: Waves, site: int, space: str, address: np.ndarray, mask: Mask, values: list[np.ndarray], width: int
 ) -> None:
     """Stores elements of `width` bytes; of lanes that write one address, the last wins."""
-    flat = np.broadcast_to(address, (x.waves, LANES)).ravel()
+    flat = np.broadcast_to(address, x.shape).ravel()
     if mask is not None and not mask.any():
         return
     mask = x.mask(mask)
@@ -125,7 +132,7 @@ def store(
     buffer = (x.memory if space == "global" else x.shared).views[width]
     offsets = offset[lanes]
     index = offsets // width
-    chosen = [np.broadcast_to(v, (x.waves, LANES)).ravel()[lanes].astype(buffer.dtype) for v in values]
+    chosen = [np.broadcast_to(v, x.shape).ravel()[lanes].astype(buffer.dtype) for v in values]
     if not x.check:
         for n, value in enumerate(chosen):
             buffer[index + n] = value
@@ -229,19 +236,25 @@ def _buffer(i: Instruction, at: int, width: int, count: int) -> tuple[Locate, fr
 
     def locate(x: Waves) -> Where:
         low, high, records = (x.s[first + n][:, np.newaxis] for n in range(3))
-        swizzled = (high >> U32(31)).ravel() != 0
-        if (swizzled if x.active is None else swizzled & x.active).any():
-            raise i.error("the emulator does not do swizzled buffers")
+        other = (high >> U32(30 if x.isa.is_rdna else 31)).ravel() != 0
+        if x.isa.is_rdna:
+            other |= (x.s[first + 3] >> U32(28)) & U32(3) != RAW_BOUNDS
+        if (other if x.active is None else other & x.active).any():
+            raise i.error("the emulator does not do swizzled buffers, and on RDNA raw ones only")
         base = join(low, high & U32(0xFFFF)).astype(np.int64)
         stride = (high >> U32(16)) & U32(0x3FFF)
         own = np.zeros((x.waves, 1), np.int64) if offsets is None else offsets(x).astype(np.int64)
         moved = scalar(x).astype(np.int64)
-        within: np.ndarray = np.broadcast_to((own + fixed) & 0xFFFFFFFF, (x.waves, LANES))
+        within: np.ndarray = np.broadcast_to((own + fixed) & 0xFFFFFFFF, x.shape)
         last: np.ndarray = within[np.newaxis] + (np.arange(count) * width)[:, np.newaxis, np.newaxis] + (width - 1)
         inside: np.ndarray = np.where(stride == 0, np.less(last, records.astype(np.int64) - moved), records > 0)
         return Where(base + within + moved, None if inside.all() else inside)
 
     return locate, registers_of(i.operands[at:])
+
+
+RAW_BOUNDS = 3
+"""OOB_SELECT of raw buffers, in bits 61:60 of the upper half (RDNA3 ISA, section 9.1.5 "Buffer Resource Descriptor")."""
 
 
 def _in_elements(x: Waves, where: Where, count: int) -> list[tuple[int, int, np.ndarray | None]]:
@@ -254,16 +267,22 @@ def _in_elements(x: Waves, where: Where, count: int) -> list[tuple[int, int, np.
     return [(n, 1, inside[n]) for n in range(count)]
 
 
-def rule_of(i: Instruction) -> Step | None:
+def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What an access to memory does; None for other instructions."""
-    if i.name.startswith("global_load_lds_") or (i.name.startswith("buffer_") and "lds" in i.modifiers):
+    if not isa.is_rdna and (
+        i.name.startswith("global_load_lds_") or (i.name.startswith("buffer_") and "lds" in i.modifiers)
+    ):
         return _to_lds(i)
-    if i.name.startswith(("global_", "flat_", "buffer_", "ds_")) and (unknown := i.modifiers.keys() - _ALLOWED):
+    if i.name.startswith(("global_", "flat_", "buffer_", "ds_", "scratch_")) and (
+        unknown := i.modifiers.keys() - _ALLOWED
+    ):
         raise i.error(f"the emulator does not know {min(unknown)} of {i.name}")
-    if i.name in ("buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol"):
+    if i.name in _FENCES:
         return Step(i, lambda x: checked.fence(x, x.flat_lanes()) if x.check else None)
     if i.name in _PERMUTATIONS:
-        return _PERMUTATIONS[i.name](i)
+        return _PERMUTATIONS[i.name](i, isa)
+    if (match := _SCRATCH.match(i.name)) and match[2] in _WIDTHS:
+        return _private(i, *_WIDTHS[match[2]], is_load=match[1] == "load")
     if (match := _SCALAR.match(i.name)) and match[2] in _WIDTHS:
         return _scalar_load(i, _WIDTHS[match[2]][1], is_buffer=bool(match[1]))
     if (match := _VECTOR.match(i.name)) and match[3] in _WIDTHS:
@@ -291,7 +310,7 @@ def _narrow(how: str, width: int, value: np.ndarray, old: np.ndarray) -> np.ndar
 
 
 def _vector(i: Instruction, kind: str, width: int, count: int, how: str, *, is_load: bool) -> Step:
-    counter = _COUNTERS[kind]
+    counter = "loads" if is_load else "stores"
     # A load names its registers and then the address; a buffer store names its data first, too, the others last.
     data = 0 if is_load or kind == "buffer" else 1
     at = 1 if is_load or kind == "buffer" else 0
@@ -344,17 +363,17 @@ def _to_lds(i: Instruction) -> Step:
             found = load(x, site, "global", where.address + start * width, _both(x, inside), width, some)
             for n, value in enumerate(found):
                 data[start + n] = _narrow(how, width, value, value).ravel()
-        target = x.s[M0].astype(np.int64)[:, np.newaxis] + offset + np.arange(LANES) * size
+        target = x.s[M0].astype(np.int64)[:, np.newaxis] + offset + np.arange(x.warp_size) * size
         mask = x.mask(x.flat_lanes())
         offsets, mask = checked.locate_to_write(x, site, "shared", target.ravel(), mask, size, 4)
-        x.issue(x.vector_memory, site, range(0))
+        x.issue(x.loads, site, range(0))
         lanes = x.index if mask is None else np.nonzero(mask)[0]
         if lanes.size:
             x.copies.begin(x, site, offsets[lanes], lanes, data[:, lanes])
             if x.shared.shadowed:
                 x.contested[x.shared.granules(offsets[lanes], size)] = 0
 
-    return Step(i, act, used | {SCALAR + M0}, frozenset(), "vector_memory")
+    return Step(i, act, used | {SCALAR + M0}, frozenset(), "loads")
 
 
 def _address_of_store(i: Instruction) -> tuple[Locate, frozenset[int]]:
@@ -376,20 +395,19 @@ def _scalar_load(i: Instruction, count: int, *, is_buffer: bool) -> Step:
     fixed = np.int64(_offset(i))
     first, site = base.scalar, i.index
     numbers = [n - SCALAR for n in target.all]
-    one_lane = np.arange(LANES) == 0
 
     def act(x: Waves) -> None:
         offset = fixed + (moved(x).astype(np.int64) if moved is not None else 0)
         high = x.s[first + 1] & U32(0xFFFF) if is_buffer else x.s[first + 1]
         address = join(x.s[first], high).view(np.int64)[:, np.newaxis] + offset
-        address = np.broadcast_to(address & ~np.int64(3), (x.waves, LANES))
+        address = np.broadcast_to(address & ~np.int64(3), x.shape)
         acting = np.ones(x.waves, np.bool_) if x.active is None else x.active
-        mask = (acting[:, np.newaxis] & one_lane).ravel()
+        mask = (acting[:, np.newaxis] & (np.arange(x.warp_size) == 0)).ravel()
         if is_buffer:
             end = np.broadcast_to(offset, (x.waves, 1))
             records = x.s[first + 2][:, np.newaxis].astype(np.int64)
             for n, number in enumerate(numbers):
-                inside = np.broadcast_to(end + 4 * n + 4 <= records, (x.waves, LANES)).ravel()
+                inside = np.broadcast_to(end + 4 * n + 4 <= records, x.shape).ravel()
                 x.set_scalar(number, load(x, site, "global", address + 4 * n, mask & inside, 4, 1)[0][:, 0])
         else:
             for number, value in zip(numbers, load(x, site, "global", address, mask, 4, count), strict=True):
@@ -397,6 +415,49 @@ def _scalar_load(i: Instruction, count: int, *, is_buffer: bool) -> Step:
         x.issue(x.scalar_memory, site, target.all)
 
     return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all), "scalar_memory")
+
+
+def _private(i: Instruction, width: int, count: int, how: str, *, is_load: bool) -> Step:
+    """Scratch memory, each thread's own, by offset, vector register and scalar register; `off` stands for one that is not there (CDNA3 ISA, section 10
+    "Flat Memory Instructions"). Each thread begins at byte 0 of its memory."""
+    operands = list(i.operands)
+    data = register_of(
+        i, 0 if is_load else len(operands) - (2 if len(operands) > 1 and _is_scalar(operands[-1].base) else 1), count
+    )
+    rest = [o for o in operands if o.base is not data]
+    moved = [raw(i, o) if isinstance(o.base, Register) else source(i, o, "u32") for o in rest]
+    site, fixed = i.index, np.int64(_offset(i))
+
+    def act(x: Waves) -> None:
+        address: np.ndarray = np.broadcast_to(fixed + sum(f(x).astype(np.int64) for f in moved), x.shape).ravel()
+        lanes = x.flat_lanes()
+        who = x.index if lanes is None else np.nonzero(lanes)[0]
+        at = address[who]
+        beyond = (at < 0) | (at + width * count > x.private.shape[1])
+        if beyond.any():
+            text = f"accesses byte {int(at[beyond][0])} of {x.private.shape[1]} bytes of scratch memory"
+            x.find("out-of-bounds", site, who[beyond], text)
+            who, at = who[~beyond], at[~beyond]
+        for n, register in enumerate(data.all):
+            where = (at + n * width)[:, np.newaxis] + np.arange(width)
+            if is_load:
+                value = np.zeros((x.count, 4), np.uint8)
+                value[who[:, np.newaxis], np.arange(width)] = x.private[who[:, np.newaxis], where]
+                found = value.view(U32).reshape(x.shape)
+                x.set_vector(register, _narrow(how, width, found, x.v[register]) if how else found)
+            else:
+                value = x.v[register].ravel()[who] >> U32(16 if how == "high" else 0)
+                x.private[who[:, np.newaxis], where] = value[:, np.newaxis].view(np.uint8)[:, :width]
+        x.issue(x.loads if is_load else x.stores, site, data.all if is_load else range(0))
+
+    used = registers_of(rest)
+    if is_load:
+        return Step(i, act, used, frozenset(data.all), "loads")
+    return Step(i, act, used | frozenset(data.all), frozenset(), "stores")
+
+
+def _is_scalar(base: object) -> bool:
+    return isinstance(base, Register) and base.is_scalar
 
 
 def _shared(i: Instruction, width: int, count: int, how: str, *, is_load: bool) -> Step:
@@ -429,8 +490,8 @@ def _transposed(i: Instruction, width: int) -> Step:
 
     def act(x: Waves) -> None:
         found = load(x, site, "shared", address(x).astype(np.int64) + offset, x.flat_lanes(), 4, 2)
-        rows = np.stack(found, axis=-1).view(f"u{width}").reshape(x.waves, LANES // group, -1, group)
-        columns = np.ascontiguousarray(rows.swapaxes(2, 3)).view(U32).reshape(x.waves, LANES, 2)
+        rows = np.stack(found, axis=-1).view(f"u{width}").reshape(x.waves, x.warp_size // group, -1, group)
+        columns = np.ascontiguousarray(rows.swapaxes(2, 3)).view(U32).reshape(*x.shape, 2)
         x.issue(x.lds, site, target.all)
         for n, register in enumerate(target.all):
             x.set_vector(register, columns[:, :, n])
@@ -470,21 +531,21 @@ _ATOMICS: dict[str, tuple[str, str, str]] = {
     "add": ("add", "", "u4"), "sub": ("sub", "", "u4"), "smin": ("min", "", "i4"), "smax": ("max", "", "i4"), "umin": ("min", "", "u4"),
     "umax": ("max", "", "u4"), "and": ("and", "", "u4"), "or": ("or", "", "u4"), "xor": ("xor", "", "u4"), "swap": ("exch", "", "u4"),
     "inc": ("inc", "", "u4"), "dec": ("dec", "", "u4"), "cmpswap": ("cas", "", "u4"), "add_f32": ("add.ieee", "", "f4"),
-    "add_f64": ("add.ieee", "", "f8"), "min_f64": ("min", "", "f8"), "max_f64": ("max", "", "f8"),
+    "add_f64": ("add.ieee", "", "f8"), "min_f32": ("min", "", "f4"), "max_f32": ("max", "", "f4"), "min_f64": ("min", "", "f8"), "max_f64": ("max", "", "f8"),
     "pk_add_f16": ("add", "pairs:f16", "u4"), "pk_add_bf16": ("add", "pairs:bf16", "u4"),
 }  # fmt: skip
 """By name: the operation, its packed format, the type of an element."""
 _DS_NAMES = {
     "add": "add", "sub": "sub", "min": "smin", "max": "smax", "and": "and", "or": "or", "xor": "xor", "wrxchg": "swap", "inc": "inc", "dec": "dec",
-    "cmpst": "cmpswap",
+    "cmpst": "cmpswap", "cmpstore": "cmpswap",
 }  # fmt: skip
-_DS = re.compile(r"(add|sub|min|max|and|or|xor|wrxchg|inc|dec|cmpst|pk_add)(_rtn)?_([uibf]\w*\d)$")
+_DS = re.compile(r"(add|sub|min|max|and|or|xor|wrxchg|inc|dec|cmpst|cmpstore|pk_add)(_rtn)?_([uibf]\w*\d)$")
 
 
 def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
     """ISA, section 9.1.10: `sc0` asks for what was there before. A compare and swap has the new value first, then the one to compare with."""
     is_lds = kind == "ds"
-    returns = "sc0" in i.modifiers or "glc" in i.modifiers
+    returns = "sc0" in i.modifiers or "glc" in i.modifiers or "RETURN" in i.modifiers.get("th", "")
     if is_lds:
         match = _DS.match(name)
         if match is None:
@@ -528,7 +589,8 @@ def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
 
         locate = locate_shared
         held = [register_of(shown, 1 + n, size) for n in range(2 if is_swap else 1)]
-        data = held  # compare and swap of LDS: the one to compare with comes first
+        # Compare and swap of LDS: the one to compare with comes first on CDNA, and second on RDNA (RDNA3 ISA, section 16.15, "DS_CMPSTORE_B32").
+        data = held[::-1] if name.startswith("cmpstore") else held
     else:
         if kind == "buffer":
             locate, used = _buffer(shown, 1, 4 * size, 1)
@@ -539,20 +601,21 @@ def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
             whole = register_of(shown, 1, size * (2 if is_swap else 1))
         data = [Register(whole.index + n, size, whole.name) for n in range(0, whole.count, size)][::-1]
     used |= frozenset(r for one in data for r in one.all)
-    counter, site, space = _COUNTERS[kind], i.index, "shared" if is_lds else "global"
+    counter = "lds" if is_lds else "loads" if returns else "stores"
+    site, space = i.index, "shared" if is_lds else "global"
 
     def value(x: Waves, held: Register) -> np.ndarray:
         bits = x.v[held.index] if size == 1 else join(x.v[held.index], x.v[held.index + 1])
-        return np.ascontiguousarray(np.broadcast_to(bits, (x.waves, LANES))).view(dtype).ravel()
+        return np.ascontiguousarray(np.broadcast_to(bits, x.shape)).view(dtype).ravel()
 
     def act(x: Waves) -> None:
         where = locate(x)
         mask = _both(x, None if where.inside is None else where.inside[0])
         values = [value(x, held) for held in data]
-        address = np.broadcast_to(where.address, (x.waves, LANES)).ravel()
+        address = np.broadcast_to(where.address, x.shape).ravel()
         old = atomics.atomic(x, site, space, operation, packed, address, mask, values, dtype)[0]
         if result is not None:
-            bits = old.view(f"u{4 * size}").reshape(x.waves, LANES)
+            bits = old.view(f"u{4 * size}").reshape(x.shape)
             x.set_vector(result.index, bits.astype(U32))
             if size == 2:
                 x.set_vector(result.index + 1, (bits >> U64(32)).astype(U32))
@@ -561,25 +624,25 @@ def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
     return Step(i, act, used, frozenset() if result is None else frozenset(result.all), counter)
 
 
-def _swizzle(i: Instruction) -> Step:
-    reads = crossing.swizzle(i)
+def _swizzle(i: Instruction, isa: Isa) -> Step:
+    reads = crossing.swizzle(i, isa)
     fetch = raw(i, i.operands[1])
     return _permutation(i, lambda x: crossing.pulled(x, fetch(x), reads), 1)
 
 
-def _pull(i: Instruction) -> Step:
+def _pull(i: Instruction, isa: Isa) -> Step:
     address, fetch = raw(i, i.operands[1]), raw(i, i.operands[2])
     offset = U32(_offset(i))
     return _permutation(
-        i, lambda x: crossing.pulled(x, fetch(x), (((address(x) + offset) >> U32(2)) % LANES).astype(np.int64)), 1
+        i, lambda x: crossing.pulled(x, fetch(x), (((address(x) + offset) >> U32(2)) % x.warp_size).astype(np.int64)), 1
     )
 
 
-def _push(i: Instruction) -> Step:
+def _push(i: Instruction, isa: Isa) -> Step:
     address, fetch = raw(i, i.operands[1]), raw(i, i.operands[2])
     offset = U32(_offset(i))
     return _permutation(
-        i, lambda x: crossing.pushed(x, fetch(x), (((address(x) + offset) >> U32(2)) % LANES).astype(np.int64)), 1
+        i, lambda x: crossing.pushed(x, fetch(x), (((address(x) + offset) >> U32(2)) % x.warp_size).astype(np.int64)), 1
     )
 
 
@@ -594,6 +657,6 @@ def _permutation(i: Instruction, function: Callable[[Waves], Any], at: int) -> S
     return Step(i, act, registers_of(i.operands[at:]), frozenset(target.all), "lds")
 
 
-_PERMUTATIONS: dict[str, Callable[[Instruction], Step]] = {
+_PERMUTATIONS: dict[str, Callable[[Instruction, Isa], Step]] = {
     "ds_swizzle_b32": _swizzle, "ds_bpermute_b32": _pull, "ds_permute_b32": _push,
 }  # fmt: skip

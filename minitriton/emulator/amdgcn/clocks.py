@@ -20,6 +20,8 @@ class WaveClocks(Clocks):
         super().__init__(groups, warps, enabled)
         self.done = np.zeros(groups * warps, np.int32)
         self.issued = np.zeros(groups * warps, np.int32)
+        self.released = self.done
+        """What each wave has complete as far as a barrier knows."""
 
     def issue(self, waves: np.ndarray) -> None:
         """An access by the given waves is in order."""
@@ -34,7 +36,7 @@ class WaveClocks(Clocks):
         every = self.known.reshape(self.groups, self.warps, self.warps)
         known = every[groups]
         mine = known[:, own, own]
-        known[:, own, own] = self.done.reshape(self.groups, self.warps)[groups]
+        known[:, own, own] = self.released.reshape(self.groups, self.warps)[groups]
         after = np.repeat(known.max(1)[:, np.newaxis], self.warps, 1)
         after[:, own, own] = mine
         every[groups] = after
@@ -44,3 +46,29 @@ class WaveClocks(Clocks):
         known = self.known[members]
         known[np.arange(len(members)), members % self.warps] = self.done[members]
         return known.max(0)
+
+
+class Counter(WaveClocks):
+    """The loads, or the stores, of each wave where each have a counter of their own, which are times of the clock of both.
+
+    times[w, n % 64]: when access `n` of wave `w` was made.
+    """
+
+    MOST = 63
+    """Accesses that may be under way; the next one waits for the first."""
+
+    def __init__(self, groups: int, warps: int) -> None:
+        super().__init__(groups, warps, False)
+        self.times = np.zeros((groups * warps, self.MOST + 1), np.int32)
+
+    def issue_at(self, waves: np.ndarray, times: np.ndarray) -> None:
+        """An access by the given waves."""
+        self.issued[waves] += 1
+        self.done[waves] = np.maximum(self.done[waves], self.issued[waves] - self.MOST)
+        self.times[waves, self.issued[waves] % (self.MOST + 1)] = times[waves]
+
+    def first_incomplete(self, waves: np.ndarray) -> np.ndarray:
+        """The time of the first access that may be under way; beyond all times if there is none."""
+        after = self.done[waves] + 1
+        times = self.times[waves, after % (self.MOST + 1)]
+        return np.where(after <= self.issued[waves], times, np.iinfo(np.int32).max)

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from minitriton.emulator.amdgcn.parser import parse
-from minitriton.emulator.amdgcn.program import CODE, LANES, Instruction, Kernel, Module, code_address
-from minitriton.emulator.amdgcn.translate import Block, Program, put_address, translate
+from minitriton.emulator.amdgcn.program import CODE, TRAP, Instruction, Isa, Kernel, Module, code_address
+from minitriton.emulator.amdgcn.translate import BARRIERS, Block, Program, put_address, translate
 from minitriton.emulator.amdgcn.values import register_of
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.kernel_arguments import Binding, Value
@@ -110,15 +110,20 @@ class Machine:
         x = self.x
         if end.name.startswith("s_endpgm"):
             self.at[chosen] = ENDED
-            for counter in (x.lds, x.vector_memory, x.scalar_memory):
+            for counter in (x.lds, x.vector_memory, x.scalar_memory, x.loads, x.stores):
                 counter.done[chosen] = counter.issued[chosen]
             self.pass_barriers()
-        elif end.name == "s_barrier":
+        elif end.name in BARRIERS:
+            if x.isa.has_split_waits and not x.signalled[chosen].all():
+                first = int(np.nonzero(chosen & ~x.signalled)[0][0])
+                text = "waits at a barrier that it has not signalled, for ever"
+                x.find("deadlock", end.index, np.array([first * x.warp_size]), text)
+            x.signalled[chosen] = False
             self.at[chosen] = following
             self.waiting |= chosen
             self.pass_barriers()
         elif end.name == "s_trap":
-            x.find("trap", end.index, np.nonzero(chosen)[0] * LANES, "the kernel executed s_trap")
+            x.find("trap", end.index, np.nonzero(chosen)[0] * x.warp_size, "the kernel executed s_trap")
             self.at[chosen] = ENDED
         elif end.name in ("s_setpc_b64", "s_swappc_b64"):
             self.jump(end, chosen)
@@ -269,9 +274,10 @@ class _Launch:
         for label, data in self.module.data.items():
             addresses[label] = memory.add(len(data), label, np.frombuffer(bytearray(data), np.uint8), 1)
         memory.freeze()
-        waves = -(-self.threads // LANES)
+        lanes = kernel.lanes
+        waves = -(-self.threads // lanes)
         if self.check:
-            memory.follow(min(program.global_granule, memory.item), followed, waves * LANES, LANES)
+            memory.follow(min(program.global_granule, memory.item), followed, waves * lanes, lanes)
         report = Report(kernel, self.grid, language="amdgcn")
         report.warps, report.threads = (np.zeros(len(kernel.instructions), np.int64) for _ in range(2))
         report.reach = Reach() if self.reach else None
@@ -285,7 +291,8 @@ class _Launch:
             for first in range(0, total, batch):
                 count = min(batch, total - first)
                 x = Waves(
-                    kernel, memory, report, self.grid, first, count, self.threads, self.lds, program.shared_granule, self.check, order
+                    kernel, memory, report, self.grid, first, count, self.threads, self.lds, program.shared_granule, self.check, order,
+                    Isa(self.module.target, lanes),
                 )  # fmt: skip
                 x.addresses = addresses
                 self.begin(x, start, arguments)
@@ -310,7 +317,7 @@ class _Launch:
 
     def at_once(self, waves: int) -> int:
         """Workgroups of a batch."""
-        batch = max(1, LANES_AT_ONCE // (waves * LANES))
+        batch = max(1, LANES_AT_ONCE // (waves * self.kernel.lanes))
         if self.check:
             each = self.lds // self.program.shared_granule * (24 + 8 * waves)
             batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
@@ -342,14 +349,17 @@ class _Launch:
         words = arguments.view(np.uint32)[offset : offset + preloaded]
         x.s[position : position + preloaded] = words[:, np.newaxis]
         position = max(position + preloaded, kernel.directive("user_sgpr_count"))
-        number = x.cta_number[::LANES].astype(np.int64)
+        number = x.cta_number[:: x.warp_size].astype(np.int64)
         gx, gy, _ = self.grid
         numbers = {"x": number % gx, "y": number // gx % gy, "z": number // (gx * gy)}
+        if x.isa.has_split_waits:  # RDNA4 has registers of its own for them (AMDGPUUsage, "Architected SGPRs")
+            x.s[TRAP + 9], x.s[TRAP + 7] = numbers["x"], numbers["y"] | numbers["z"] << 16
+            numbers = {}
         for axis, value in numbers.items():
             if kernel.directive(f"system_sgpr_workgroup_id_{axis}", int(axis == "x")):
                 x.s[position] = value
                 position += 1
-        x.v[0] = x.thread.reshape(x.waves, LANES)
+        x.v[0] = x.thread.reshape(x.shape)
 
 
 def _natural(values: Sequence[Value]) -> list[KernelParameter]:

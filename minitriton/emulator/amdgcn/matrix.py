@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.amdgcn.program import LANES, Constant, Instruction, registers_of
+from minitriton.emulator.amdgcn.program import LANES, Constant, Instruction, Isa, registers_of
 from minitriton.emulator.amdgcn.values import DTYPES, U32, Step, constant, join, register_of, words
 from minitriton.emulator.amdgcn.vector import OCP_FORMATS, SMALL_FORMATS
 from minitriton.emulator.amdgcn.waves import Waves
@@ -77,7 +77,7 @@ def result_at(shape: Shape, *, is_double: bool) -> tuple[np.ndarray, np.ndarray,
     return group + 0 * register, register + 0 * lane, column + 0 * register
 
 
-def _decoder(kind: str, target: str) -> Callable[[np.ndarray], np.ndarray]:
+def decoder(kind: str, target: str) -> Callable[[np.ndarray], np.ndarray]:
     """From patterns [..., elements] to float64 or int64."""
     if kind in SMALL_FORMATS:
         name = (SMALL_FORMATS if target.startswith("gfx94") else OCP_FORMATS)[kind]
@@ -91,7 +91,7 @@ def _decoder(kind: str, target: str) -> Callable[[np.ndarray], np.ndarray]:
     return lambda a: a.view(f"f{_BYTES[kind]}").astype(np.float64)
 
 
-def rule_of(i: Instruction, target: str) -> Step | None:
+def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What a matrix instruction does; None for others."""
     if not i.name.startswith("v_mfma"):
         return None
@@ -105,7 +105,7 @@ def rule_of(i: Instruction, target: str) -> Step | None:
     shape = Shape(m, n, k, blocks)
     if shape.depth * LANES != m * k * blocks or (into == "f64" and (m, n, blocks) != (16, 16, 1)):
         raise i.error(f"the emulator does not know {i.name}")
-    read = [_reader(i, 1 + which, shape, kinds[which], _decoder(kinds[which], target)) for which in range(2)]
+    read = [_reader(i, 1 + which, shape, kinds[which], decoder(kinds[which], isa.target)) for which in range(2)]
     size = 2 if into == "f64" else 1
     result = register_of(i, 0, shape.results * size)
     block, row, column = result_at(shape, is_double=into == "f64")

@@ -16,6 +16,7 @@ from minitriton.emulator.amdgcn.program import (
     ACCUMULATION,
     NAMED,
     SCALAR,
+    TRAP,
     Constant,
     Instruction,
     Kernel,
@@ -23,6 +24,7 @@ from minitriton.emulator.amdgcn.program import (
     Operand,
     Register,
     Symbol,
+    is_rdna,
 )
 from minitriton.emulator.ptx.program import EmulationError, KernelParameter
 from minitriton.errors import SourceLocation
@@ -32,13 +34,22 @@ _OPCODE = re.compile(r"[a-z][a-z0-9_]*$")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _CALL_SITE = re.compile(r"([^\s\[\]]+):(\d+):(\d+)[\s\]]*$")
 _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
-_REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+)(?::(\d+))?\])$")
+_REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)|\[(\d+)(?::(\d+))?\])$")
+_DIFFERENCE = re.compile(r"\(([\w.$]+)-([\w.$]+)\)(&4294967295|>>32)$")
+_HALF = re.compile(r"(v\d+)\.([lh])$")
 _SYMBOL = re.compile(r"(?:([A-Za-z_.$][\w.$]*)|\"([^\"]*)\")(?:@rel32@(lo|hi)[+-]\d+)?$")
 _ENCODING = re.compile(r"_(e32|e64|e64_dpp|sdwa|dpp)$")
-_FLAG = re.compile(r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|lds|clamp|gds|tfe|row_mirror|row_half_mirror)$|[a-z_0-9]+:")
+_FLAG = re.compile(
+    r"(?:off|offen|idxen|sc0|sc1|nt|glc|slc|dlc|lds|clamp|gds|tfe|row_mirror|row_half_mirror)$|[a-z_0-9]+:"
+)
 _ARGUMENT = re.compile(r"\.(offset|size|value_kind|name|address_space):\s*(\S+)")
 _DATA = {".byte": "B", ".short": "H", ".long": "I", ".quad": "Q"}
-MOST_REGISTERS = {"v": 256, "a": 256, "s": 106}
+MOST_REGISTERS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
+_START = {"v": 0, "a": ACCUMULATION, "s": SCALAR, "ttmp": SCALAR + TRAP}
+_HINTS = ("s_delay_alu", "s_sendmsg", "s_waitcnt_depctr", "s_wait_alu")
+"""Instructions whose operands say what does not change results, in words of their own."""
+_TOGETHER = " :: "
+"""Between the two instructions of `v_dual_*`."""
 
 
 def _split(text: str, at: str) -> list[str]:
@@ -120,8 +131,12 @@ class _Parser:
             self.in_data = word == ".section" and rest.startswith((".rodata", ".data"))
         elif word == ".amdgcn_target":
             self.module.target = rest.strip('"').rpartition("--")[2]
-            if not self.module.target.startswith("gfx9"):
-                raise self.fail(f"{self.module.target} is not emulated: CDNA is, as gfx90a, gfx942, gfx950")
+            if not self.module.target.startswith("gfx9") and (
+                not is_rdna(self.module.target) or self.module.target == "gfx1250"
+            ):
+                raise self.fail(
+                    f"{self.module.target} is not emulated: CDNA is (gfx90a, gfx942, gfx950), and RDNA (gfx11, gfx120)"
+                )
         elif word == ".amdhsa_kernel":
             if rest in self.module.kernels:
                 raise self.fail(f"kernel {rest} has two descriptors")
@@ -161,6 +176,15 @@ class _Parser:
             self.source = SourceLocation(name, line, column)
 
     def instruction(self, text: str) -> None:
+        first, _, second = text.partition(_TOGETHER)
+        index = len(self.instructions)
+        made = self.one(first.strip(), index)
+        if second:
+            made.second, made.text = self.one(second.strip(), index), text
+        self.instructions.append(made)
+
+    def one(self, text: str, index: int) -> Instruction:
+        """An instruction, or half of one with two."""
         word, _, rest = text.replace("\t", " ").partition(" ")
         if not _OPCODE.match(word):
             raise self.fail(f"{word} is not an instruction")
@@ -168,6 +192,8 @@ class _Parser:
         modifiers: dict[str, str] = {}
         match = _ENCODING.search(word)
         name, encoding = (word[: match.start()], match[1]) if match else (word, "")
+        if name in _HINTS:
+            rest = ""
         if name == "s_waitcnt" and not re.fullmatch(r"\s*(0x[0-9a-fA-F]+|\d+)\s*", rest):
             counts = re.findall(r"(\w+)\((\d+)\)", rest)
             if re.sub(r"\w+\(\d+\)|[&,\s]", "", rest) or not counts:
@@ -183,11 +209,8 @@ class _Parser:
                         modifiers[key] = value if colon else ""
                     else:
                         operands.append(self.operand(token))
-        index = len(self.instructions)
         self.origin = index + 1 if name == "s_getpc_b64" else self.origin
-        self.instructions.append(
-            Instruction(name, encoding, tuple(operands), modifiers, self.line, text, self.source, index)
-        )
+        return Instruction(name, encoding, tuple(operands), modifiers, self.line, text, self.source, index)
 
     def operand(self, text: str) -> Operand:
         negated = absolute = extended = False
@@ -199,7 +222,10 @@ class _Parser:
                 absolute |= opening in ("|", "abs(")
                 negated |= opening == "neg("
                 extended |= opening == "sext("
-        return Operand(self.base(text), negated, absolute, extended)
+        half = ""
+        if match := _HALF.match(text):
+            text, half = match[1], match[2]
+        return Operand(self.base(text), negated, absolute, extended, half)
 
     def base(self, text: str) -> Register | Constant | Symbol:
         if match := _REGISTER.match(text):
@@ -207,8 +233,7 @@ class _Parser:
             last = int(match[4] or first)
             if not first <= last < MOST_REGISTERS[match[1]]:
                 raise self.fail(f"the registers end before {text}")
-            start = {"v": 0, "a": ACCUMULATION, "s": SCALAR}[match[1]]
-            return Register(start + first, last - first + 1, text)
+            return Register(_START[match[1]] + first, last - first + 1, text)
         if text in NAMED:
             number, count = NAMED[text]
             return Register(SCALAR + number, count, text)
@@ -218,6 +243,8 @@ class _Parser:
             return Constant(float(text))
         except ValueError:
             pass
+        if (match := _DIFFERENCE.match(text)) and match[2] in self.labels:
+            return Symbol(match[1], "hi" if match[3] == ">>32" else "lo", self.labels[match[2]])
         if match := _SYMBOL.match(text):
             return Symbol(match[1] or match[2], match[3] or "", self.origin)
         if re.fullmatch(r"hwreg\(.*\)", text):
@@ -231,6 +258,8 @@ class _Parser:
                     f"kernel {name} has a descriptor and no code", SourceLocation("<amdgcn>", kernel.line),
                     help=f"write its instructions after a label `{name}:`",
                 )  # fmt: skip
+            is_narrow = kernel.directive("wavefront_size32", int(is_rdna(self.module.target)))
+            kernel.lanes = 32 if is_narrow else 64
         for i in self.instructions:
             target = i.operands[0].base if i.operands else None
             if (

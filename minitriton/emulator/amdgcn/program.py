@@ -11,22 +11,24 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from minitriton.emulator.ptx.program import EmulationError, KernelParameter
 from minitriton.errors import SourceLocation
 
 LANES = 64
-"""Of a wave."""
+"""Of a wave, at most: those of RDNA have 32 (`Isa`)."""
 ACCUMULATION, SCALAR = 256, 512
 """Where `a` and scalar registers begin."""
-SCALARS = 128
-VCC, M0, EXEC = 106, 124, 126
-"""Scalar registers by the ISA's encoding of operands (section 3.1)."""
+MASK_BITS = 32
+"""Lanes that a scalar register has a bit for."""
+SCALARS = 136
+VCC, TRAP, M0, EXEC, NULL = 106, 108, 124, 126, 128
+"""Scalar registers by the ISA's encoding of operands (section 3.1). NULL, which reads as 0 and keeps nothing, is RDNA's and has numbers of its own."""
 NAMED = {
     "vcc": (VCC, 2), "vcc_lo": (VCC, 1), "vcc_hi": (VCC + 1, 1), "exec": (EXEC, 2), "exec_lo": (EXEC, 1),
     "exec_hi": (EXEC + 1, 1), "m0": (M0, 1), "flat_scratch": (102, 2), "flat_scratch_lo": (102, 1),
-    "flat_scratch_hi": (103, 1), "xnack_mask": (104, 2), "xnack_mask_lo": (104, 1), "xnack_mask_hi": (105, 1),
+    "flat_scratch_hi": (103, 1), "xnack_mask": (104, 2), "xnack_mask_lo": (104, 1), "xnack_mask_hi": (105, 1), "null": (NULL, 1),
+    **{f"ttmp{n}": (TRAP + n, 1) for n in range(16)},
 }  # fmt: skip
 """Register names by scalar number and words."""
 
@@ -38,6 +40,34 @@ CODE = 0x7C0000000000
 def code_address(index: int) -> int:
     """Of an instruction."""
     return CODE + 4 * index
+
+
+@dataclass(frozen=True, slots=True)
+class Isa:
+    """What an instruction set makes of a text: `target` such as `gfx942`, and how many lanes a wave has."""
+
+    target: str
+    lanes: int
+
+    @property
+    def is_rdna(self) -> bool:
+        """Whether it is RDNA3 or RDNA4, not CDNA."""
+        return is_rdna(self.target)
+
+    @property
+    def has_split_waits(self) -> bool:
+        """Whether each counter has a wait of its own (RDNA4)."""
+        return self.target.startswith("gfx12")
+
+    @property
+    def mask_words(self) -> int:
+        """Scalar registers that have one bit for each lane."""
+        return self.lanes // MASK_BITS
+
+
+def is_rdna(target: str) -> bool:
+    """Whether a GPU's instruction set is RDNA."""
+    return target.startswith(("gfx11", "gfx12"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +119,15 @@ class Operand:
     absolute: bool = False
     extended: bool = False
     """`sext(v0)` of SDWA."""
+    half: str = ""
+    """`l` or `h`: the half of a register that RDNA's instructions on 16 bits name (`v0.l`)."""
 
 
 _IN_PTX = (
     (r"(?:global|buffer|flat)_load", "ld.global"), (r"(?:global|buffer|flat)_store", "st.global"), (r"(?:global|buffer|flat)_atomic", "atom.global"),
-    (r"ds_read", "ld.shared"), (r"ds_write", "st.shared"), (r"ds_b?permute|ds_swizzle|v_read(?:first)?lane|v_permlane", "shfl"),
+    (r"ds_(?:read|load)", "ld.shared"), (r"ds_(?:write|store(?!xchg))", "st.shared"), (r"ds_b?permute|ds_swizzle|v_read(?:first)?lane|v_permlane", "shfl"),
     (r"ds_", "atom.shared"), (r"s_(?:buffer_)?load", "ld.param"), (r"s_barrier", "bar.sync"), (r"s_waitcnt", "membar"),
-    (r"s_c?branch|s_setpc|s_swappc", "bra"), (r"s_endpgm", "ret"), (r"v_mfma_\w+?_(\d+)x(\d+)x(\d+)", r"mma.m\1n\2k\3"), (r"v_cvt", "cvt"),
+    (r"s_c?branch|s_setpc|s_swappc", "bra"), (r"s_endpgm", "ret"), (r"v_w?m[fm]ma_\w+?_(\d+)x(\d+)x(\d+)", r"mma.m\1n\2k\3"), (r"v_cvt", "cvt"),
     (r"[vs]_cmp|s_bitcmp", "setp"), (r"v_cndmask|s_cselect", "selp"), (r"[vs]_mov|v_accvgpr|s_\w+saveexec", "mov"), (r"v_exp", "ex2"),
     (r"v_log", "lg2"), (r"v_(rsq|rcp|sqrt|sin|cos|div)", r"\1"), (r"[vs]_(?:pk_)?([a-z0-9]+)_(?:\w+_)?([a-z]+\d+)$", r"\1.\2"),
 )  # fmt: skip
@@ -111,6 +143,8 @@ def ptx_opcode(name: str) -> str:
 
 
 _ORDERED = ("sc0", "sc1", "glc")
+_ORDERED_SCOPES = ("SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
+_LDS_ATOMICS = ("ds_add", "ds_min", "ds_max", "ds_cmpst", "ds_wrxchg", "ds_storexchg")
 
 
 @dataclass(slots=True)
@@ -125,6 +159,8 @@ class Instruction:
     text: str
     source: SourceLocation | None
     index: int = 0
+    second: Instruction | None = None
+    """Of `v_dual_*`: the instruction that is issued with it."""
 
     @property
     def opcode(self) -> str:
@@ -138,11 +174,11 @@ class Instruction:
     @property
     def parts(self) -> list[str]:
         """In the words of PTX: atomics, and accesses past the wave's own cache, do not race with each other."""
-        if "_atomic_" in self.name or self.name.startswith(("ds_add", "ds_min", "ds_max", "ds_cmpst", "ds_wrxchg")):
+        if "_atomic_" in self.name or self.name.startswith(_LDS_ATOMICS):
             return ["atom"]
-        is_volatile = self.name.startswith(("global_", "flat_", "buffer_")) and any(
-            m in self.modifiers for m in _ORDERED
-        )
+        is_volatile = (
+            self.name.startswith(("global_", "flat_", "buffer_")) and any(m in self.modifiers for m in _ORDERED)
+        ) or self.modifiers.get("scope") in _ORDERED_SCOPES
         return [self.name, "volatile"] if is_volatile else [self.name]
 
     def error(self, message: str, help: str | None = None) -> EmulationError:
@@ -170,7 +206,13 @@ class Kernel:
         """Whether it may use a parameter that no argument was given for: pointers that compilers add are read with others, unused."""
         return False
 
-    warp_size: ClassVar[int] = LANES
+    lanes: int = LANES
+    """Of its waves."""
+
+    @property
+    def warp_size(self) -> int:
+        """As reports call a wave's lanes."""
+        return self.lanes
 
     @property
     def threads(self) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitriton.emulator.amdgcn.program import EXEC, SCALAR, VCC, Constant, Instruction, registers_of
+from minitriton.emulator.amdgcn.program import EXEC, SCALAR, VCC, Constant, Instruction, Isa, registers_of
 from minitriton.emulator.amdgcn.values import (
     DTYPES,
     Compute,
@@ -93,6 +93,9 @@ def _rules() -> dict[str, Rule]:
         "s_sub_u32": ("u32+", "u32 u32", lambda a, b: (a - b, b > a)),
         "s_add_i32": ("i32+", "i32 i32", _add_signed),
         "s_sub_i32": ("i32+", "i32 i32", _subtract_signed),
+        "s_add_u64": ("u64", "u64 u64", operator.add),
+        "s_sub_u64": ("u64", "u64 u64", operator.sub),
+        "s_mul_u64": ("u64", "u64 u64", operator.mul),
         "s_mul_i32": ("u32", "u32 u32", operator.mul),
         "s_mul_hi_u32": ("u32", "u32 u32", integers.multiply_high),
         "s_mul_hi_i32": ("i32", "i32 i32", integers.multiply_high),
@@ -156,7 +159,7 @@ COMPARE: dict[str, Compute] = {
     "eq": operator.eq, "lg": operator.ne, "gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le,
 }  # fmt: skip
 _COMPARE = re.compile(r"s_cmp(k?)_(\w\w)_([iu])(32|64)$")
-_SAVE = re.compile(r"s_(and|or|xor|andn2|orn2|nand|nor|xnor|andn1|orn1)_(saveexec|wrexec)_b64$")
+_SAVE = re.compile(r"s_(and|or|xor|andn2|orn2|nand|nor|xnor|andn1|orn1)_(saveexec|wrexec)_b(32|64)$")
 NOTHING = (
     "s_nop",
     "s_setprio",
@@ -166,7 +169,14 @@ NOTHING = (
     "s_sethalt",
     "s_inst_prefetch",
     "s_waitcnt_depctr",
+    "s_wait_alu",
+    "s_wait_idle",
+    "s_clause",
+    "s_delay_alu",
+    "s_sendmsg",
+    "s_set_inst_prefetch_distance",
 )
+"""Of `s_sendmsg` the message that registers are free is known only (RDNA3 ISA, section 5.3), which LLVM writes before the end."""
 
 
 def _destination(i: Instruction, type: str) -> tuple[list[int], frozenset[int]]:
@@ -181,13 +191,15 @@ def _store(x: Waves, numbers: list[int], value: np.ndarray, type: str) -> None:
         x.set_scalar(number, word)
 
 
-def rule_of(i: Instruction) -> Step | None:
+def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What a scalar instruction without memory or branches does; None for others."""
     name = i.name
+    if name.startswith("s_wait") and (wait := _WAITS.get(name)) is not None:
+        return _wait(i, wait, isa)
     if name in NOTHING:
         return Step(i, lambda x: None)
     if name in RULES:
-        return _plain(i, *RULES[name])
+        return plain(i, *RULES[name])
     if name.startswith(("s_movk", "s_addk", "s_mulk", "s_cmovk")):
         return _constant_operand(i)
     if match := _COMPARE.match(name):
@@ -204,12 +216,13 @@ def rule_of(i: Instruction) -> Step | None:
         test = right(int(name[-2:]))
         return Step(i, lambda x: x.set_scc((test(a(x), b(x)) & 1) == wanted), registers_of(i.operands))
     if match := _SAVE.match(name):
-        return _save(i, match[1], match[2] == "wrexec")
+        return _save(i, match[1], int(match[3]), is_write=match[2] == "wrexec")
     special = _SPECIAL.get(name)
     return special(i) if special else None
 
 
-def _plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
+def plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
+    """The step of a rule: operands and result once a wave."""
     kinds = types.split()
     if len(i.operands) != len(kinds) + 1:
         raise i.error(f"{i.name} has {len(kinds) + 1} operands, not {len(i.operands)}")
@@ -258,20 +271,23 @@ def _constant_operand(i: Instruction) -> Step:
     return Step(i, act, frozenset() if i.name == "s_movk_i32" else written, written)
 
 
-def _save(i: Instruction, what: str, is_write: bool) -> Step:
+def _save(i: Instruction, what: str, size: int, *, is_write: bool) -> Step:
     """EXEC is kept in the destination and then combined with the source (or, of `wrexec`, the destination gets the new EXEC)."""
-    numbers, written = _destination(i, "u64")
-    fetch = source(i, i.operands[1], "u64", scalar=True)
+    type = f"u{size}"
+    numbers, written = _destination(i, type)
+    fetch = source(i, i.operands[1], type, scalar=True)
     swapped = what[-1] == "1"
-    function = RULES[f"s_{what[:-1] + '2' if swapped else what}_b64"][2]
-    execute = [EXEC, EXEC + 1]
+    function = RULES[f"s_{what[:-1] + '2' if swapped else what}_b{size}"][2]
+    execute = [EXEC, EXEC + 1][: size // 32]
 
     def act(x: Waves) -> None:
         a = fetch(x)
-        old = x.s[EXEC].astype(np.uint64) | (x.s[EXEC + 1].astype(np.uint64) << np.uint64(32))
+        old = x.s[EXEC].copy()
+        if size == 64:
+            old = old.astype(np.uint64) | (x.s[EXEC + 1].astype(np.uint64) << np.uint64(32))
         new = result_of(function, [old, a] if swapped else [a, old])
-        _store(x, numbers, new if is_write else old, "u64")
-        _store(x, execute, new, "u64")
+        _store(x, numbers, new if is_write else old, type)
+        _store(x, execute, new, type)
         x.set_scc(new != 0)
 
     return Step(i, act, registers_of(i.operands[1:]), written)
@@ -315,32 +331,57 @@ def _set_bit(i: Instruction) -> Step:
 def _mode(i: Instruction) -> Step:
     """Of the MODE register only the rounding and denormal fields matter to results: they stay as the descriptor has them."""
     text = i.text
-    match = re.search(r"hwreg\((?:HW_REG_MODE|1), *(\d+), *(\d+)\)", text)
+    match = re.search(r"hwreg\((?:HW_REG_(?:WAVE_)?MODE|1), *(\d+), *(\d+)\)", text)
     if match is None or int(match[1]) < 8:
         raise i.error("the emulator does not do this use of hardware registers")
     return Step(i, lambda x: None, registers_of(i.operands))
 
 
-def _wait(i: Instruction) -> Step:
-    """ISA, section 4.4: `vmcnt` counts vector memory, `lgkmcnt` LDS, scalar memory and messages."""
+_COUNTED = {
+    "vmcnt": ("loads",), "vscnt": ("stores",), "lgkmcnt": ("lds", "scalar_memory"), "expcnt": (), "loadcnt": ("loads",), "storecnt": ("stores",),
+    "dscnt": ("lds",), "kmcnt": ("scalar_memory",), "samplecnt": (), "bvhcnt": (),
+}  # fmt: skip
+"""By the name of a counter: what it counts. Scalar loads come back in any order, so that only 0 covers them."""
+_WAITS: dict[str, tuple[str, ...]] = {
+    "s_waitcnt": (),
+    "s_waitcnt_vscnt": ("vscnt",),
+    **{
+        f"s_wait_{name}": (name,) for name in ("loadcnt", "storecnt", "dscnt", "kmcnt", "expcnt", "samplecnt", "bvhcnt")
+    },
+    **{f"s_wait_{name}_dscnt": (name, "dscnt") for name in ("loadcnt", "storecnt")},
+}
+"""Waits, with the counters whose numbers their last operand has, from the upper byte on."""
+
+
+def _wait(i: Instruction, names: tuple[str, ...], isa: Isa) -> Step:
+    """CDNA3 ISA, section 4.4: `vmcnt` counts vector memory, `lgkmcnt` LDS, scalar memory and messages; RDNA3 ISA, section 5.5: `vmcnt` loads, `vscnt`
+    stores; RDNA4 ISA, section 5.7: a counter, and a wait, for each."""
     counts = {name: int(value) for name, value in i.modifiers.items()}
-    if i.operands and isinstance(base := i.operands[0].base, Constant):
+    if i.operands and isinstance(base := i.operands[-1].base, Constant):
         word = int(base.value)
-        counts = {"vmcnt": word & 15 | word >> 10 & 0x30, "lgkmcnt": word >> 8 & 15}
-        counts = {name: n for name, n in counts.items() if n < (63 if name == "vmcnt" else 15)}
-    if not counts.keys() <= {"vmcnt", "lgkmcnt", "expcnt"}:
+        if names:
+            counts = {name: word >> 8 * (len(names) - 1 - n) & 0x3F for n, name in enumerate(names)}
+        elif isa.is_rdna:
+            counts = {"vmcnt": word >> 10 & 63, "lgkmcnt": word >> 4 & 63}
+        else:
+            counts = {"vmcnt": word & 15 | word >> 10 & 0x30, "lgkmcnt": word >> 8 & 15}
+    limits = {"vmcnt": 63, "lgkmcnt": 63 if isa.is_rdna else 15}
+    if not names and not counts.keys() <= {*limits, "expcnt"}:
         raise i.error("the counters of this target are vmcnt, lgkmcnt and expcnt")
+    if i.name.startswith("s_wait_") and not isa.has_split_waits:
+        raise i.error(f"{isa.target} lacks {i.name}", help="write s_waitcnt")
+    if not i.name.startswith("s_wait_") and isa.has_split_waits:
+        return Step(i, lambda x: None)  # LLVM assembles it; RDNA4's document does not say what it waits for
+    found = [
+        (counter, most) for name, most in counts.items() if most < limits.get(name, 63) for counter in _COUNTED[name]
+    ]
 
     def act(x: Waves) -> None:
         if not x.check:
             return
-        for name, most in counts.items():
-            if name == "vmcnt":
-                x.wait(x.vector_memory, most)
-            elif name == "lgkmcnt":
-                x.wait(x.lds, most)
-                if not most:
-                    x.wait(x.scalar_memory, 0)
+        for counter, most in found:
+            if counter != "scalar_memory" or not most:
+                x.wait(getattr(x, counter), most)
         if x.pending:
             x.arrived()
 
@@ -355,11 +396,11 @@ def _time(i: Instruction) -> Step:
 _SPECIAL: dict[str, Callable[[Instruction], Step]] = {
     "s_addc_u32": _with_carry, "s_subb_u32": _with_carry, "s_cselect_b32": _select, "s_cselect_b64": _select,
     "s_bitset0_b32": _set_bit, "s_bitset1_b32": _set_bit, "s_setreg_imm32_b32": _mode, "s_setreg_b32": _mode,
-    "s_waitcnt": _wait, "s_memtime": _time, "s_memrealtime": _time,
+    "s_memtime": _time, "s_memrealtime": _time,
 }  # fmt: skip
 
 
-def condition(name: str) -> Fetch | None:
+def condition(name: str, isa: Isa) -> Fetch | None:
     """Which waves take a conditional branch."""
     if name == "s_branch":
         return None
@@ -368,4 +409,5 @@ def condition(name: str) -> Fetch | None:
         return (lambda x: x.scc.copy()) if what == "scc1" else (lambda x: ~x.scc)
     number = VCC if what.startswith("vcc") else EXEC
     zero = what.endswith("z") and not what.endswith("nz")
-    return lambda x: ((x.s[number] | x.s[number + 1]) == 0) == zero
+    end = number + isa.mask_words
+    return lambda x: (x.s[number:end] == 0).all(0) == zero

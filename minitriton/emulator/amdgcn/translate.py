@@ -5,17 +5,24 @@ blocks[0].steps      →   [Step(s_load_dwordx2 ...), Step(s_waitcnt ...)];  blo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from minitriton.emulator.amdgcn import access, matrix, scalar, scaled_matrix, vector_rules
-from minitriton.emulator.amdgcn.program import Instruction, Kernel, Module, Symbol, code_address, registers_of
+from minitriton.emulator.amdgcn import access, matrix, rdna, scalar, scaled_matrix, vector_rules, wmma
+from minitriton.emulator.amdgcn.program import Instruction, Isa, Kernel, Module, Symbol, code_address, registers_of
 from minitriton.emulator.amdgcn.values import Fetch, Step, register_of
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.ptx.program import EmulationError
 
-_ENDS = ("s_branch", "s_cbranch_", "s_endpgm", "s_barrier", "s_setpc_b64", "s_swappc_b64", "s_trap")
+_ENDS = ("s_branch", "s_cbranch_", "s_endpgm", "s_setpc_b64", "s_swappc_b64", "s_trap")
+BARRIERS = ("s_barrier", "s_barrier_wait")
+"""Where waves wait for each other: RDNA4 has a signal before the wait."""
+
+
+def ends_block(i: Instruction) -> bool:
+    """Whether waves may part at an instruction."""
+    return i.name.startswith(_ENDS) or i.name in BARRIERS
 
 
 @dataclass(slots=True)
@@ -43,15 +50,18 @@ class Program:
     global_granule: int = 4
 
 
-def step_of(i: Instruction, target: str) -> Step:
+def step_of(i: Instruction, isa: Isa) -> Step:
     """What an instruction does. Raises `EmulationError` at its line if the emulator does not know it."""
+    if isa.is_rdna:
+        if i.second is not None:
+            return rdna.dual(i, step_of(replace(i, second=None), isa), step_of(i.second, isa))
+        i = replace(i, name=rdna.canonical(i.name))
     try:
         found = (
-            scalar.rule_of(i)
-            or access.rule_of(i)
-            or scaled_matrix.rule_of(i)
-            or matrix.rule_of(i, target)
-            or vector_rules.rule_of(i, target)
+            scalar.rule_of(i, isa)
+            or access.rule_of(i, isa)
+            or (_of_rdna(i, isa) if isa.is_rdna else scaled_matrix.rule_of(i) or matrix.rule_of(i, isa))
+            or vector_rules.rule_of(i, isa)
             or _program_counter(i)
         )
     except EmulationError:
@@ -61,6 +71,12 @@ def step_of(i: Instruction, target: str) -> Step:
     if found is None:
         raise i.error(f"the emulator does not know {i.name}")
     return found
+
+
+def _of_rdna(i: Instruction, isa: Isa) -> Step | None:
+    if i.name == "s_barrier_signal" and isa.has_split_waits:
+        return rdna.signal(i)
+    return wmma.rule_of(i, isa) or rdna.rule_of(i)
 
 
 def _program_counter(i: Instruction) -> Step | None:
@@ -87,37 +103,38 @@ def translate(module: Module, kernel: Kernel) -> Program:
     program = Program()
     instructions = kernel.instructions
     starts = {0, kernel.labels[kernel.name], *kernel.labels.values()}
-    starts |= {i.index + 1 for i in instructions if i.name.startswith(_ENDS)}
+    starts |= {i.index + 1 for i in instructions if ends_block(i)}
+    isa = Isa(module.target, kernel.lanes)
     order = sorted(s for s in starts if s < len(instructions))
     program.number = {start: number for number, start in enumerate(order)}
     reachable = _reachable(kernel, program.number, order)
     for number, start in enumerate(order):
         stop = order[number + 1] if number + 1 < len(order) else len(instructions)
         body = instructions[start:stop]
-        end = body[-1] if body[-1].name.startswith(_ENDS) else None
+        end = body[-1] if ends_block(body[-1]) else None
         block = Block(start, stop, [], end)
         program.blocks.append(block)
         if number not in reachable:
             continue
         for i in body:
-            width = access.width_of(i.name)
+            width = access.width_of(rdna.canonical(i.name) if isa.is_rdna else i.name)
             if width and i.name.startswith("ds_"):
                 program.shared_granule = min(program.shared_granule, width)
             elif width:
                 program.global_granule = min(program.global_granule, width)
-        block.steps = [step_of(i, module.target) for i in (body if end is None else body[:-1])]
+        block.steps = [step_of(i, isa) for i in (body if end is None else body[:-1])]
         if end is not None:
-            _end(block, end, kernel, program)
+            _end(block, end, kernel, program, isa)
     return program
 
 
-def _end(block: Block, end: Instruction, kernel: Kernel, program: Program) -> None:
+def _end(block: Block, end: Instruction, kernel: Kernel, program: Program, isa: Isa) -> None:
     if end.name.startswith(("s_branch", "s_cbranch_")):
         base = end.operands[0].base if end.operands else None
         if not isinstance(base, Symbol):
             raise end.error(f"{end.name} goes to a label")
         block.target = program.number.get(kernel.labels[base.name], len(program.number))
-        block.condition = scalar.condition(end.name)
+        block.condition = scalar.condition(end.name, isa)
     operands = end.operands if end.name.startswith(("s_setpc", "s_swappc")) else ()
     block.end_step = Step(end, lambda x: None, registers_of(operands))
 

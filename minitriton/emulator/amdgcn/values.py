@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from minitriton.emulator.amdgcn.clocks import WaveClocks
-from minitriton.emulator.amdgcn.program import Constant, Instruction, Operand, Register, Symbol, code_address
+from minitriton.emulator.amdgcn.program import NULL, Constant, Instruction, Operand, Register, Symbol, code_address
 from minitriton.emulator.amdgcn.waves import Waves
 
 Fetch: TypeAlias = Callable[[Waves], np.ndarray]
@@ -87,11 +87,15 @@ def constant(value: float, type: str) -> np.ndarray:
     return np.array(value & ((1 << size) - 1), f"u{size // 8}").view(dtype)
 
 
-def register_of(i: Instruction, number: int, count: int = 0) -> Register:
+def register_of(i: Instruction, number: int, count: int = 0, *, may_be_half: bool = False) -> Register:
     """Operand `number`, which is a register, of `count` words unless that is 0."""
     base = i.operands[number].base if number < len(i.operands) else None
     if not isinstance(base, Register):
         raise i.error(f"operand {number + 1} of {i.name} is a register")
+    if i.operands[number].half and not may_be_half:
+        raise i.error(f"operand {number + 1} of {i.name} is a whole register")
+    if base.scalar == NULL:
+        return replace(base, count=max(count, 1))
     if count and base.count != count:
         raise i.error(f"operand {number + 1} of {i.name} has {count} registers, not {base.count}")
     return base
@@ -100,12 +104,17 @@ def register_of(i: Instruction, number: int, count: int = 0) -> Register:
 def raw(i: Instruction, operand: Operand, word: int = 0, scalar: bool = False) -> Fetch:
     """32 bits of a register: [wave, lane] of a vector register, [wave, 1] of a scalar one, [wave] of it in a `scalar` instruction."""
     base = operand.base
+    if isinstance(base, Register) and base.scalar == NULL:
+        word = 0
     if not isinstance(base, Register) or word >= base.count:
         raise i.error(f"{i.name} reads {word + 1} registers here")
     number = base.index + word
     if not base.is_scalar:
         if scalar:
             raise i.error(f"{i.name} takes no vector register")
+        if operand.half:
+            shift = U32(16 if operand.half == "h" else 0)
+            return lambda x: x.v[number] >> shift & U32(0xFFFF)
         return lambda x: x.v[number]
     number = base.scalar + word
     if scalar:
@@ -146,7 +155,7 @@ def typed(fetch: Fetch, type: str) -> Fetch:
 def source(i: Instruction, operand: Operand, type: str, scalar: bool = False) -> Fetch:
     """An operand as arrays of a type, with its modifiers."""
     if type == "mask":
-        number = register_of(replace(i, operands=(operand,)), 0, 2).scalar
+        number = register_of(replace(i, operands=(operand,)), 0).scalar
         return lambda x: x.flags(number)
     base = operand.base
     if isinstance(base, Constant):

@@ -151,11 +151,11 @@ def _byte_align(a: np.ndarray, b: np.ndarray, shift: np.ndarray, unit: int) -> n
     return (pair >> ((shift & U32(31 if unit == 1 else 3)).astype(U64) * U64(unit))).astype(U32)
 
 
-def _below(low: int) -> Compute:
+def below(low: int, lanes: int) -> Compute:
     """`v_mbcnt`: how many bits of a mask are of lanes below this one, among lanes 0 to 31 or 32 to 63."""
 
     def count(mask: np.ndarray, addend: np.ndarray) -> np.ndarray:
-        lane = np.arange(64)
+        lane = np.arange(lanes)
         kept = np.clip(lane - low, 0, 32).astype(U64)
         return addend + integers.popcount(mask & ((U64(1) << kept) - U64(1)).astype(U32))
 
@@ -208,6 +208,11 @@ def _arithmetic(rules: dict[str, Rule]) -> None:
             f"v_min3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: smallest(smallest(a, b), c)),
             f"v_max3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: largest(largest(a, b), c)),
             f"v_med3_{t}": (t, f"{t} {t} {t}", _median(smallest, largest)),
+            f"v_maxmin_{t}": (t, f"{t} {t} {t}", lambda a, b, c: smallest(largest(a, b), c)),
+            f"v_minmax_{t}": (t, f"{t} {t} {t}", lambda a, b, c: largest(smallest(a, b), c)),
+            f"v_minimum_{t}": (t, f"{t} {t}", np.minimum), f"v_maximum_{t}": (t, f"{t} {t}", np.maximum),
+            f"v_minimum3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.minimum(np.minimum(a, b), c)),
+            f"v_maximum3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.maximum(np.maximum(a, b), c)),
             f"v_floor_{t}": (t, t, np.floor), f"v_ceil_{t}": (t, t, np.ceil), f"v_trunc_{t}": (t, t, np.trunc),
             f"v_rndne_{t}": (t, t, np.rint), f"v_fract_{t}": (t, t, _fraction),
             f"v_ldexp_{t}": (t, f"{t} {'i16' if t == 'f16' else 'i32'}", _ldexp),
@@ -247,6 +252,8 @@ def _integers(rules: dict[str, Rule]) -> None:
             f"v_max3_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.maximum(np.maximum(a, b), c)),
             f"v_med3_{t}": (t, f"{t} {t} {t}", _median(np.minimum, np.maximum)),
             f"v_mad_{t}": (t, f"{t} {t} {t}", lambda a, b, c: a * b + c),
+            f"v_maxmin_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.minimum(np.maximum(a, b), c)),
+            f"v_minmax_{t}": (t, f"{t} {t} {t}", lambda a, b, c: np.maximum(np.minimum(a, b), c)),
             f"v_lshlrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(left(size))),
             f"v_lshrrev_b{size}": (f"u{size}", f"u{size} u{size}", _reversed(right(size))),
             f"v_ashrrev_i{size}": (f"i{size}", f"u{size} i{size}", _reversed(right(size))),
@@ -256,16 +263,14 @@ def _integers(rules: dict[str, Rule]) -> None:
         "v_lshlrev_b64": ("u64", "u32 u64", _reversed(left(64))),
         "v_lshrrev_b64": ("u64", "u32 u64", _reversed(right(64))),
         "v_ashrrev_i64": ("i64", "u32 i64", _reversed(right(64))),
-        "v_and_b32": ("u32", "u32 u32", lambda a, b: a & b), "v_or_b32": ("u32", "u32 u32", lambda a, b: a | b),
-        "v_xor_b32": ("u32", "u32 u32", lambda a, b: a ^ b), "v_xnor_b32": ("u32", "u32 u32", lambda a, b: ~(a ^ b)),
-        "v_not_b32": ("u32", "u32", operator.invert), "v_bfrev_b32": ("u32", "u32", integers.reverse_bits),
+        "v_xnor_b32": ("u32", "u32 u32", lambda a, b: ~(a ^ b)), "v_xor3_b32": ("u32", u3, lambda a, b, c: a ^ b ^ c),
+        "v_bfrev_b32": ("u32", "u32", integers.reverse_bits),
         "v_bfm_b32": ("u32", "u32 u32", lambda a, b: ((U32(1) << (a & U32(31))) - U32(1)) << (b & U32(31))),
         "v_bfi_b32": ("u32", u3, lambda a, b, c: (a & b) | (~a & c)),
         "v_bfe_u32": ("u32", u3, lambda a, b, c: integers.extract_bits(a, b & U32(31), c & U32(31))),
         "v_bfe_i32": ("i32", "i32 u32 u32", lambda a, b, c: integers.extract_bits(a, b & U32(31), c & U32(31))),
         "v_bcnt_u32_b32": ("u32", "u32 u32", lambda a, b: integers.popcount(a) + b),
         "v_ffbh_u32": ("u32", "u32", leading), "v_ffbh_i32": ("u32", "i32", same_as_sign), "v_ffbl_b32": ("u32", "u32", first_one),
-        "v_mbcnt_lo_u32_b32": ("u32", "u32 u32", _below(0)), "v_mbcnt_hi_u32_b32": ("u32", "u32 u32", _below(32)),
         "v_add3_u32": ("u32", u3, lambda a, b, c: a + b + c), "v_or3_b32": ("u32", u3, lambda a, b, c: a | b | c),
         "v_and_or_b32": ("u32", u3, lambda a, b, c: (a & b) | c), "v_xad_u32": ("u32", u3, lambda a, b, c: (a ^ b) + c),
         "v_add_lshl_u32": ("u32", u3, lambda a, b, c: (a + b) << (c & U32(31))),
@@ -291,6 +296,54 @@ def _integers(rules: dict[str, Rule]) -> None:
         "v_addc_co_u32": ("u32+", "u32 u32 mask", _carry(1, 1, 1)),
         "v_subb_co_u32": ("u32+", "u32 u32 mask", _carry(1, -1, -1)),
         "v_subbrev_co_u32": ("u32+", "u32 u32 mask", _carry(-1, 1, -1)),
+    }  # fmt: skip
+
+
+def _logic(rules: dict[str, Rule]) -> None:
+    for size in (16, 32):
+        t = f"u{size}"
+        rules |= {
+            f"v_and_b{size}": (t, f"{t} {t}", lambda a, b: a & b), f"v_or_b{size}": (t, f"{t} {t}", lambda a, b: a | b),
+            f"v_xor_b{size}": (t, f"{t} {t}", lambda a, b: a ^ b), f"v_not_b{size}": (t, t, operator.invert),
+        }  # fmt: skip
+
+
+def dot_of_bytes(a: Array, b: Array, total: Array, signed: tuple[int, int]) -> Array:
+    """`v_dot4`: four multiplications of bytes and additions of 32 bits."""
+    for byte in range(4):
+        low, high = ((v >> U32(8 * byte)).astype(np.uint8) for v in (a, b))
+        first, second = (
+            v.view(np.int8 if s else np.uint8).astype(I32) for v, s in zip((low, high), signed, strict=True)
+        )
+        total = total + (first * second).view(U32)
+    return total
+
+
+def _bf16(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(U32) << U32(16)).view(F32)
+
+
+def _dots(rules: dict[str, Rule]) -> None:
+    """`v_dot2`: two multiplications and two additions, each rounded here; the ISA leaves open where hardware rounds."""
+    half = np.float16
+
+    def halves(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
+        low = floats.fma32(
+            a.astype(np.uint16).view(half).astype(F32), b.astype(np.uint16).view(half).astype(F32), total
+        )
+        first, second = ((v >> U32(16)).astype(np.uint16).view(half).astype(F32) for v in (a, b))
+        return floats.fma32(first, second, low)
+
+    def bf16(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
+        low = floats.fma32(_bf16(a & U32(0xFFFF)), _bf16(b & U32(0xFFFF)), total)
+        return floats.fma32(_bf16(a >> U32(16)), _bf16(b >> U32(16)), low)
+
+    rules |= {
+        "v_dot2_f32_f16": ("f32", "u32 u32 f32", halves), "v_dot2c_f32_f16": ("f32", "u32 u32 acc", halves),
+        "v_dot2acc_f32_f16": ("f32", "u32 u32 acc", halves), "v_dot2_f32_bf16": ("f32", "u32 u32 f32", bf16),
+        "v_dot2_bf16_bf16": ("u16", "u32 u32 u16", lambda a, b, c: small.bf16_from(bf16(a, b, _bf16(c)))),
+        "v_dot4_u32_u8": ("u32", "u32 u32 u32", lambda a, b, c: dot_of_bytes(a, b, c, (0, 0))),
+        "v_dot2_f16_f16": ("f16", "u32 u32 f16", lambda a, b, c: halves(a, b, c.astype(F32)).astype(half)),
     }  # fmt: skip
 
 
@@ -329,22 +382,24 @@ def _conversions(rules: dict[str, Rule]) -> None:
         "v_cvt_pkrtz_f16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.f16_from(a, "rz"), small.f16_from(b, "rz"))),
         "v_cvt_pk_f16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.f16_from(a), small.f16_from(b))),
         "v_cvt_pk_bf16_f32": ("u32", "f32 f32", lambda a, b: small.pack16(small.bf16_from(a), small.bf16_from(b))),
+        "v_cvt_i32_i16": ("i32", "i16", lambda a: a.astype(I32)), "v_cvt_u32_u16": ("u32", "u16", lambda a: a.astype(U32)),
         "v_pack_b32_f16": ("u32", "u16 u16", lambda a, b: a.astype(U32) | (b.astype(U32) << U32(16))),
     }  # fmt: skip
 
 
 def _moves(rules: dict[str, Rule]) -> None:
     rules |= {
-        "v_mov_b32": ("u32", "u32", lambda a: a), "v_mov_b64": ("u64", "u64", lambda a: a),
+        "v_mov_b32": ("u32", "u32", lambda a: a), "v_mov_b16": ("u16", "u16", lambda a: a), "v_mov_b64": ("u64", "u64", lambda a: a),
         "v_accvgpr_read_b32": ("u32", "u32", lambda a: a), "v_accvgpr_write_b32": ("u32", "u32", lambda a: a),
         "v_accvgpr_mov_b32": ("u32", "u32", lambda a: a),
         "v_cndmask_b32": ("f32", "f32 f32 mask", lambda a, b, c: np.where(c, b, a)),
+        "v_cndmask_b16": ("f16", "f16 f16 mask", lambda a, b, c: np.where(c, b, a)),
     }  # fmt: skip
 
 
 def _rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
-    for add in (_arithmetic, _integers, _conversions, _moves):
+    for add in (_arithmetic, _integers, _logic, _dots, _conversions, _moves):
         add(rules)
     return rules
 

@@ -14,11 +14,11 @@ import numpy as np
 from minitriton.emulator.amdgcn import lanes as crossing
 from minitriton.emulator.amdgcn.program import (
     EXEC,
-    LANES,
     SCALAR,
     VCC,
     Constant,
     Instruction,
+    Isa,
     Operand,
     Register,
     registers_of,
@@ -42,31 +42,47 @@ from minitriton.emulator.amdgcn.values import (
     with_flags,
     words,
 )
-from minitriton.emulator.amdgcn.vector import OCP_FORMATS, RULES, SMALL_FORMATS, comparison, fma16, largest, smallest
+from minitriton.emulator.amdgcn.vector import (
+    OCP_FORMATS,
+    RULES,
+    SMALL_FORMATS,
+    below,
+    comparison,
+    dot_of_bytes,
+    fma16,
+    largest,
+    smallest,
+)
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
 from minitriton.interpreter.numbers.formats import decode_small, encode_small
 
-_VCC = frozenset({SCALAR + VCC, SCALAR + VCC + 1})
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d\d)$")
 _KNOWN = frozenset({
     "clamp", "mul", "div", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "quad_perm", "row_shl", "row_shr", "row_ror", "row_mirror",
     "row_half_mirror", "row_bcast", "row_newbcast", "wave_shl", "wave_shr", "wave_rol", "wave_ror", "row_mask", "bank_mask", "bound_ctrl",
-    "dst_sel", "dst_unused", "src0_sel", "src1_sel", "bitop3",
+    "dst_sel", "dst_unused", "src0_sel", "src1_sel", "bitop3", "row_share", "row_xmask", "dpp8", "fi",
 })  # fmt: skip
 
 
-def rule_of(i: Instruction, target: str) -> Step | None:
+def rule_of(i: Instruction, isa: Isa) -> Step | None:
     """What a vector instruction does; None for others."""
     if not i.name.startswith("v_"):
         return None
     if unknown := i.modifiers.keys() - _KNOWN:
         raise i.error(f"the emulator does not know {min(unknown)} of {i.name}")
     if i.name in RULES:
-        return _plain(i, *RULES[i.name])
+        return _plain(i, isa, *RULES[i.name])
+    if i.name.startswith("v_mbcnt_"):
+        return _plain(i, isa, "u32", "u32 u32", below(32 if "_hi_" in i.name else 0, isa.lanes))
     if match := _COMPARE.match(i.name):
-        return _compare(i, match[2], match[3], writes_exec=bool(match[1]))
+        return _compare(i, isa, match[2], match[3], writes_exec=bool(match[1]))
+    if i.name == "v_dot4_i32_iu8" and "clamp" not in i.modifiers:
+        signed = _bits_of(i, "neg_lo", 3)
+        return _plain(i, isa, "u32", "u32 u32 u32", lambda a, b, c: dot_of_bytes(a, b, c, (signed[0], signed[1])))
+    if i.name.startswith("v_permlane") and isa.is_rdna:
+        return crossing.permute_rows(i, isa) if "16_b32" in i.name else None
     if i.name.startswith("v_pk_"):
         return _packed(i)
     if i.name.startswith("v_fma_mix"):
@@ -74,9 +90,9 @@ def rule_of(i: Instruction, target: str) -> Step | None:
     if i.name.startswith("v_bitop3_b"):
         size, table = i.name[-2:], int(i.modifiers.get("bitop3", "0"), 0)
         type = f"u{size}"
-        return _plain(i, type, f"{type} {type} {type}", lambda a, b, c: integers.logic3(a, b, c, table))
+        return _plain(i, isa, type, f"{type} {type} {type}", lambda a, b, c: integers.logic3(a, b, c, table))
     if "_fp8" in i.name or "_bf8" in i.name:
-        return _small_floats(i, target)
+        return _small_floats(i, isa.target)
     special = _SPECIAL.get(i.name)
     return special(i) if special else None
 
@@ -138,29 +154,34 @@ def _clamped(i: Instruction, type: str, function: Compute) -> Compute:
     return clamped
 
 
-def _plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
+def _plain(i: Instruction, isa: Isa, type: str, types: str, function: Compute) -> Step:
     result, carries = type[:3], type.endswith("+")
     kinds = types.split()
     given = list(i.operands)
-    target = register_of(i, 0, bits(result) // 32 or 1)
-    flags = register_of(i, 1, 2) if carries else None
+    target = register_of(i, 0, bits(result) // 32 or 1, may_be_half=bits(result) == 16)
+    flags = register_of(i, 1, isa.mask_words) if carries else None
     operands = given[2:] if carries else given[1:]
     reads = registers_of(operands)
-    if "vcc" in kinds:
-        operands.append(Operand(Register(SCALAR + VCC, 2, "vcc")))
-        reads |= _VCC
+    if "vcc" in kinds or ("mask" in kinds and len(operands) < len(kinds)):
+        operands.append(Operand(Register(SCALAR + VCC, isa.mask_words, "vcc")))
+        reads |= registers_of(operands[-1:])
     if "acc" in kinds:
         operands.append(Operand(target))
         reads |= frozenset(target.all)
     kinds = ["mask" if k == "vcc" else result if k == "acc" else k for k in kinds]
     if len(operands) != len(kinds):
         raise i.error(f"{i.name} takes {len(kinds)} operands after its results, not {len(operands)}")
-    across = crossing.Crossing(i) if i.encoding in ("dpp", "e64_dpp") else None
+    for operand, kind in zip(operands, kinds, strict=True):
+        if kind == "mask" and (not isinstance(operand.base, Register) or operand.base.count != isa.mask_words):
+            raise i.error(f"a mask of {isa.lanes} lanes has {isa.mask_words} scalar registers")
+    across = crossing.Crossing(i, isa) if i.encoding in ("dpp", "e64_dpp") else None
     fetch = _sources(i, operands, kinds, across)
     compute = function if carries else _clamped(i, result, function)
     numbers = list(target.all)
     keeps = i.encoding == "sdwa" or across is not None
-    high = _bits_of(i, "op_sel", len(operands) + 1)[len(operands)] if bits(result) == 16 else 0
+    is_half = bits(result) == 16
+    high = is_half and (bool(_bits_of(i, "op_sel", len(operands) + 1)[len(operands)]) or i.operands[0].half == "h")
+    keeps_other_half = high or (is_half and isa.is_rdna)
     if target.is_scalar:
         raise i.error(f"{i.name} writes a vector register")
 
@@ -175,24 +196,31 @@ def _plain(i: Instruction, type: str, types: str, function: Compute) -> Step:
         for number, part in zip(numbers, parts, strict=True):
             if i.encoding == "sdwa":
                 x.set_vector(number, crossing.put_part(i, x.v[number], part))
-            elif across is not None:
+                continue
+            if high:
+                part = (x.v[number] & U32(0xFFFF)) | (part << U32(16))
+            elif keeps_other_half:
+                part = (x.v[number] & U32(0xFFFF0000)) | part
+            if across is not None:
                 across.write(x, number, part)
-            elif high:
-                x.set_vector(number, (x.v[number] & U32(0xFFFF)) | (part << U32(16)))
             else:
                 x.set_vector(number, part)
 
     written = registers_of(given[:2] if carries else given[:1])
-    return Step(i, act, reads | written if keeps or high else reads, written)
+    return Step(i, act, reads | written if keeps or keeps_other_half else reads, written)
 
 
-def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step:
+def _compare(i: Instruction, isa: Isa, name: str, type: str, *, writes_exec: bool) -> Step:
     function = comparison(name, type)
     if function is None:
         raise i.error(f"the emulator does not know {i.name}")
-    target = register_of(i, 0, 2)
+    only_exec = writes_exec and isa.is_rdna
+    target = Register(SCALAR + EXEC, isa.mask_words, "exec") if only_exec else register_of(i, 0, isa.mask_words)
+    given = i.operands if only_exec else i.operands[1:]
+    if i.encoding in ("dpp", "e64_dpp", "sdwa" if isa.is_rdna else ""):
+        raise i.error(f"the emulator does not do {i.encoding} of {i.name}")
     kinds = [type, "u32" if name == "class" else type]
-    fetch = _sources(i, list(i.operands[1:]), kinds, None)
+    fetch = _sources(i, list(given), kinds, None)
     number = target.scalar
 
     def act(x: Waves) -> None:
@@ -201,7 +229,7 @@ def _compare(i: Instruction, name: str, type: str, *, writes_exec: bool) -> Step
         if writes_exec and number != EXEC:
             x.set_flags(EXEC, flags)
 
-    return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all))
+    return Step(i, act, registers_of(given), frozenset(target.all))
 
 
 _HALVES: dict[str, tuple[str, Compute]] = {
@@ -365,8 +393,8 @@ def _swap_rows(i: Instruction) -> Step:
         first, second = (x.v[n].reshape(x.waves, -1, 2, row).copy() for n in (a, b))
         odd = first[:, :, 1].copy()
         first[:, :, 1], second[:, :, 0] = second[:, :, 0], odd
-        x.set_vector(a, first.reshape(x.waves, LANES))
-        x.set_vector(b, second.reshape(x.waves, LANES))
+        x.set_vector(a, first.reshape(x.shape))
+        x.set_vector(b, second.reshape(x.shape))
 
     return Step(i, act, registers_of(i.operands), registers_of(i.operands))
 
@@ -375,7 +403,7 @@ def _read_first(i: Instruction) -> Step:
     number, fetch = register_of(i, 0, 1).scalar, source(i, i.operands[1], "u32")
 
     def act(x: Waves) -> None:
-        value = np.broadcast_to(fetch(x), (x.waves, LANES))
+        value = np.broadcast_to(fetch(x), x.shape)
         x.set_scalar(number, value[x.wave, crossing.first_lane(x)])
 
     return Step(i, act, registers_of(i.operands[1:]), registers_of(i.operands[:1]))
@@ -389,8 +417,8 @@ def _read_lane(i: Instruction) -> Step:
     )
 
     def act(x: Waves) -> None:
-        value = np.broadcast_to(fetch(x), (x.waves, LANES))
-        x.set_scalar(number, value[x.wave, (lane(x) % LANES).astype(np.int64)])
+        value = np.broadcast_to(fetch(x), x.shape)
+        x.set_scalar(number, value[x.wave, (lane(x) % x.warp_size).astype(np.int64)])
 
     return Step(i, act, registers_of(i.operands[1:]), registers_of(i.operands[:1]))
 
@@ -401,7 +429,7 @@ def _write_lane(i: Instruction) -> Step:
 
     def act(x: Waves) -> None:
         waves = x.running()
-        picked = np.broadcast_to(lane(x) % LANES, (x.waves,)).astype(np.int64)[waves]
+        picked = np.broadcast_to(lane(x) % x.warp_size, (x.waves,)).astype(np.int64)[waves]
         x.v[number, waves, picked] = np.broadcast_to(value(x), (x.waves,))[waves]
 
     return Step(i, act, registers_of(i.operands), registers_of(i.operands[:1]))

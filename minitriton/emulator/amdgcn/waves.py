@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.amdgcn.clocks import WaveClocks
+from minitriton.emulator.amdgcn.clocks import Counter, WaveClocks
 from minitriton.emulator.amdgcn.copies import Copies
-from minitriton.emulator.amdgcn.program import ACCUMULATION, EXEC, LANES, SCALAR, SCALARS, Instruction, Kernel
+from minitriton.emulator.amdgcn.program import ACCUMULATION, EXEC, NULL, SCALAR, SCALARS, Instruction, Isa, Kernel
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.shared import SharedMemory
 from minitriton.emulator.report import Report
@@ -36,15 +36,26 @@ class Waves(Threads):
 
     def __init__(
         self, kernel: Kernel, memory: GlobalMemory, report: Report, grid: tuple[int, int, int], first: int, ctas: int,
-        threads: int, shared_bytes: int, granule: int, check: bool, order: np.ndarray | None = None,
+        threads: int, shared_bytes: int, granule: int, check: bool, order: np.ndarray | None = None, isa: Isa | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(memory, report, grid, first, ctas, threads, LANES, 1, check, order)
+        super().__init__(memory, report, grid, first, ctas, threads, kernel.lanes, 1, check, order)
         self.kernel = kernel
-        self.waves = self.count // LANES
+        self.isa = isa or Isa("", kernel.lanes)
+        self.waves = self.count // kernel.lanes
+        self.shape = self.waves, kernel.lanes
         self.wave = np.arange(self.waves)
         self.clocks = self.lds = WaveClocks(ctas, self.warps_per_cta, check)
         self.vector_memory = WaveClocks(ctas, self.warps_per_cta, check)
         self.scalar_memory = WaveClocks(ctas, self.warps_per_cta, False)
+        self.loads: WaveClocks = self.vector_memory
+        self.stores: WaveClocks = self.vector_memory
+        if self.isa.is_rdna:
+            self.loads, self.stores = (Counter(ctas, self.warps_per_cta) for _ in range(2))
+        self.signalled = np.zeros(self.waves, np.bool_)
+        """Waves that have signalled the barrier that they have not waited at."""
+        if self.isa.has_split_waits:
+            for clocks in (self.lds, self.vector_memory):
+                clocks.released = clocks.done.copy()
         if memory.shadow is not None:
             memory.shadow.begin(self.vector_memory, self.first_thread)
         self.shared = SharedMemory(ctas, shared_bytes, self.lds, granule)
@@ -52,7 +63,7 @@ class Waves(Threads):
         self.cta_offset = self.cta * self.shared.stride
         self.contested = np.zeros(len(self.shared.initialised) if self.shared.shadowed else 0, np.int32)
         """By granule of LDS: one more than the instruction that wrote one of several values there: any of them may remain."""
-        self.v = np.zeros((VECTORS, self.waves, LANES), np.uint32)
+        self.v = np.zeros((VECTORS, *self.shape), np.uint32)
         self.s = np.zeros((SCALARS, self.waves), np.uint32)
         self.scc = np.zeros(self.waves, np.bool_)
         self.active: Mask = None
@@ -63,14 +74,16 @@ class Waves(Threads):
         self.wrong_waits: set[tuple[int, int]] = set()
         self.addresses: dict[str, int] = {}
         """Of labels."""
-        alive = self.alive.reshape(self.waves, LANES)
-        self.s[EXEC : EXEC + 2] = bits_of(alive)
+        self.private = np.zeros((self.count, kernel.directive("private_segment_fixed_size")), np.uint8)
+        """Scratch memory: bytes of each thread."""
+        alive = self.alive.reshape(self.shape)
+        self.s[EXEC : EXEC + self.isa.mask_words] = bits_of(alive)
 
     @property
     def lanes(self) -> Mask:
         """Lanes that act: those of EXEC in the waves that run; None for all."""
         if self.stale:
-            found = flags_of(self.s[EXEC], self.s[EXEC + 1])
+            found = self.flags(EXEC)
             if self.active is not None:
                 found &= self.active[:, np.newaxis]
             self._lanes = None if found.all() else found
@@ -95,6 +108,8 @@ class Waves(Threads):
 
     def set_scalar(self, register: int, value: np.ndarray) -> None:
         """Writes 32 bits of the waves that act."""
+        if register >= NULL:
+            return
         if self.active is None:
             self.s[register] = value
         else:
@@ -103,12 +118,11 @@ class Waves(Threads):
             self.stale = True
 
     def set_flags(self, register: int, flags: np.ndarray) -> None:
-        """Writes one bit a lane into two scalar registers; 0 for lanes that do not act."""
+        """Writes one bit a lane into scalar registers; 0 for lanes that do not act."""
         lanes = self.lanes
-        flags = np.broadcast_to(flags, (self.waves, LANES))
-        low, high = bits_of(flags if lanes is None else flags & lanes)
-        self.set_scalar(register, low)
-        self.set_scalar(register + 1, high)
+        flags = np.broadcast_to(flags, self.shape)
+        for number, word in enumerate(bits_of(flags if lanes is None else flags & lanes)):
+            self.set_scalar(register + number, word)
 
     def set_scc(self, value: np.ndarray) -> None:
         """Writes SCC of the waves that act."""
@@ -118,8 +132,8 @@ class Waves(Threads):
             np.copyto(self.scc, value, where=self.active)
 
     def flags(self, register: int) -> np.ndarray:
-        """One bit a lane of two scalar registers: [wave, lane]."""
-        return flags_of(self.s[register], self.s[register + 1])
+        """One bit a lane of scalar registers: [wave, lane]."""
+        return flags_of(self.s[register : register + self.isa.mask_words])
 
     def shared_offsets(self, address: np.ndarray, threads: int | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """LDS addresses begin at 0."""
@@ -134,7 +148,12 @@ class Waves(Threads):
         """An access is made, which will bring `registers`."""
         if not self.check:
             return
-        counter.issue(self.running())
+        waves = self.running()
+        if isinstance(counter, Counter):
+            self.vector_memory.issue(waves)
+            counter.issue_at(waves, self.vector_memory.issued)
+        else:
+            counter.issue(waves)
         for register in registers:
             due = counter.issued.copy()
             if self.active is not None:
@@ -147,6 +166,14 @@ class Waves(Threads):
         """Until at most `most` accesses of the waves that act are under way."""
         waves = self.running()
         counter.done[waves] = np.maximum(counter.done[waves], counter.issued[waves] - most)
+        if (
+            isinstance(self.loads, Counter)
+            and isinstance(self.stores, Counter)
+            and counter in (self.loads, self.stores)
+        ):
+            both = self.vector_memory
+            first = np.minimum(self.loads.first_incomplete(waves), self.stores.first_incomplete(waves))
+            both.done[waves] = np.maximum(both.done[waves], np.minimum(both.issued[waves], first - 1))
         if self.copies.under_way:
             self.copies.arrived()
 
@@ -171,16 +198,25 @@ class Waves(Threads):
             asked = self.kernel.instructions[p.site]
             left = int((p.counter.issued - p.due)[waves[0]])
             left = 0 if p.counter is self.scalar_memory else left
-            name = "vmcnt" if p.counter is self.vector_memory else "lgkmcnt"
+            wait = self.wait_text(p.counter, left)
             if (instruction.index, p.site) not in self.wrong_waits:
                 self.wrong_waits.add((instruction.index, p.site))
-                text = f"uses {_name(register)} while the result of line {asked.line} ({asked.name}) may be under way: s_waitcnt {name}({left}) is missing"
-                self.find("missing-wait", instruction.index, waves * LANES, text)
+                text = f"uses {_name(register)} while the result of line {asked.line} ({asked.name}) may be under way: {wait} is missing"
+                self.find("missing-wait", instruction.index, waves * self.warp_size, text)
             if register >= SCALAR:
                 self.s[register - SCALAR][early] = POISON
             else:
                 self.v[register][early] = POISON
             p.due = np.where(early, 0, p.due)
+
+    def wait_text(self, counter: WaveClocks, most: int) -> str:
+        """The instruction that waits until at most `most` accesses of a counter are under way."""
+        if self.isa.has_split_waits:
+            names = {id(self.loads): "load", id(self.stores): "store", id(self.lds): "ds"}
+            return f"s_wait_{names.get(id(counter), 'km')}cnt {most:#x}"
+        if counter is self.stores and counter is not self.loads:
+            return f"s_waitcnt_vscnt null, {most:#x}"
+        return f"s_waitcnt {'vmcnt' if counter is self.loads else 'lgkmcnt'}({most})"
 
 
 def _name(register: int) -> str:
@@ -190,12 +226,12 @@ def _name(register: int) -> str:
 
 
 def bits_of(flags: np.ndarray) -> np.ndarray:
-    """Flags [wave, lane] as two words [2, wave], lane 0 in the lowest bit."""
+    """Flags [wave, lane] as words [word, wave], lane 0 in the lowest bit."""
     packed = np.packbits(flags, axis=1, bitorder="little")
     return packed.view("<u4").T
 
 
-def flags_of(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def flags_of(words: np.ndarray) -> np.ndarray:
     """The reverse of `bits_of`."""
-    words = np.stack([low, high], axis=1).view(np.uint8)
+    words = np.ascontiguousarray(words.T).view(np.uint8)
     return np.unpackbits(words, axis=1, bitorder="little").view(np.bool_)

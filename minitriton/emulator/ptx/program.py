@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
 
 import numpy as np
 
@@ -165,7 +164,10 @@ class PTXKernel:
     translated: dict[bool, object] = field(default_factory=dict[bool, object], repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
 
-    warp_size: ClassVar[int] = WARP_SIZE
+    @property
+    def warp_size(self) -> int:
+        """Threads of a warp."""
+        return WARP_SIZE
 
     def reads(self, parameter: KernelParameter) -> bool:
         """Whether an instruction has its address."""

@@ -26,7 +26,7 @@ from minitriton.lab.device_memory import DeviceArguments, on_device
 from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.metrics import cubin_of, entry_of, threads_of
 from minitriton.lab.sweeping.tuning_task import TuningTask
-from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
+from minitriton.runtime.cuda_driver import CudaDriver, get_cuda_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.runtime.launching.loading import full_grid
 
@@ -79,7 +79,7 @@ def time_programs(
     order = list({p.digest: p for p in [*([own] if own else []), *programs]}.values())
     if not order:
         return {}
-    clock = _Clock(get_driver(), cold)
+    clock = _Clock(get_cuda_driver(), cold)
     with _turn(), on_device(clock.driver, task.timed_launch().arguments) as arguments:
         timed = [found for p in order if (found := clock.prepare(task.variant(p.settings), p, arguments)) is not None]
         rng = random.Random(seed)

@@ -201,9 +201,6 @@ class Launcher:
     def positional(self, skipped: tuple[int, ...]) -> Callable[..., int]:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at
         which the caller passes something that the kernel does not take (a value compiled in)."""
-        # The first of a process makes machine code: nothing of it is there before something is launched.
-        from minitriton.runtime.launching.native_launch import native_launch
-
         slots = self.shape.parameter_slots
         passed = self._codes + ("".join(map(_pack_code, self._made.types)) if self._made else "")
         if slots is None:
@@ -222,9 +219,8 @@ class Launcher:
             0, 0, 0, shape.num_threads, 1, 1, shape.shared_bytes, 0,
             ctypes.addressof(self._attributes) if len(self._attributes) else 0, len(self._attributes) // _ATTRIBUTE_BYTES,
         )  # fmt: skip
-        call = self.driver.library.cuLaunchKernelEx
-        launch = native_launch(
-            call, self._function, "".join(codes), offsets, sum(slots[-1]) if slots else 0, template, self._attributes,
+        launch = self.driver.launch_function(
+            self._function, "".join(codes), offsets, sum(slots[-1]) if slots else 0, template, self._attributes,
             (self._small_grid.function, self._small_grid.most_blocks),
         )  # fmt: skip
         if shape.num_ctas > 1:

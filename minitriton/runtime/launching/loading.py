@@ -57,6 +57,7 @@ from minitriton.runtime.launching.launcher import (
     SmallGridFunction,
 )
 from minitriton.runtime.stored_kernel import ASSEMBLED_ON_DEMAND, StoredKernel
+from minitriton.target.backends import backend
 from minitriton.target.tensor_map import DescriptorCopy, TensorMap
 
 PassedValues = Callable[[Sequence[Argument]], tuple[object, ...]]
@@ -127,7 +128,8 @@ def load(kernel: StoredKernel) -> None:
     The cubin is used where an assembler makes one, else the driver compiles the PTX. Raises `OutOfResources`.
     Where there is no GPU, only what the cubin says of the kernel is noted, for programs that size their grid by it.
     """
-    if not has_gpu() and assembler_available(kernel.metadata.arch):
+    is_cuda = kernel.metadata.target.backend == "cuda"
+    if is_cuda and not has_gpu() and assembler_available(kernel.metadata.arch):
         taken = kernel_resources(kernel.asm["cubin"], kernel.name)
         kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
         return
@@ -152,7 +154,7 @@ def load(kernel: StoredKernel) -> None:
         threads,
         metadata.shared,
         metadata.launch_cooperative_grid,
-        metadata.launch_pdl,
+        getattr(metadata, "launch_pdl", False),
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
@@ -219,6 +221,11 @@ _MOST_PORTABLE_CTAS = 8
 
 
 def _binary(kernel: StoredKernel) -> bytes:
+    found = backend(kernel.metadata.target.backend)
+    if found.binary != "cubin":
+        binary = kernel.asm[found.binary]
+        assert isinstance(binary, bytes)
+        return binary
     if "cubin" in kernel.asm or assembler_available():
         return kernel.asm["cubin"]
     return kernel.asm["ptx"].encode() + b"\0"

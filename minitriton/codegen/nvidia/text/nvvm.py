@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 
-from minitriton.codegen.text.values import type_text
+from minitriton.codegen.text.values import type_text, vector_text
 from minitriton.codegen.text.writer import (
     FUNCTION_ATTRIBUTES,
     KERNEL_CONVENTIONS,
@@ -229,11 +229,6 @@ def assemble(w: FunctionWriter, parts: Sequence[str], words: Words, element: Att
     if element in (I8, I16):
         return vector
     return w.let(f"bitcast {vector_text(f'i{bits}', total)} {vector} to {vector_text(type_text(element), total)}")
-
-
-def vector_text(element: str, count: int) -> str:
-    """The type of `count` registers."""
-    return f"<{count} x {element}>" if count > 1 else element
 
 
 def pack_words(w: FunctionWriter, value: SSAValue, words: Words, total: int) -> tuple[str, str]:
