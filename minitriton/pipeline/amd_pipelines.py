@@ -64,7 +64,7 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
             if pingpong and options.num_stages > 1
             else ()
         ),
-        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true}",
+        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true narrow-carried=false}",
         "canonicalize",
         f"tritonamdgpu-convert-buffer-ops{{arch-generation-name={arch} wide-offsets=true}}",
         "tritonamdgpu-fold-true-cmpi",
