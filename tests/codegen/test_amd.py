@@ -563,8 +563,8 @@ def test_a_function_without_its_library_is_an_error_at_the_kernel_s_line(
 
 
 def test_configurations_are_searched_by_what_the_emulator_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "vector_add", "--arch", "gfx942", "--budget", "2", "--vary", "num_warps=2,4"]) == 0
-    assert re.search(r"vector_add gfx942: instructions \d+ -> \d+", capsys.readouterr().out)
+    assert main(["search", "scatter_add", "--arch", "gfx942", "--budget", "2", "--vary", "num_warps=2,4"]) == 0
+    assert re.search(r"scatter_add gfx942: instructions \d+ -> \d+", capsys.readouterr().out)
 
 
 def test_tune_ranks_for_nvidia_s_gpus_and_says_what_to_do_for_others(
