@@ -1,6 +1,6 @@
 """Compile time, cache cold and process warm, side by side with Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_time.py [NAME ...] [--dots] [--rounds N] [--least] [--json FILE]
+    python benchmarks/compile_time.py [NAME ...] [--dots] [--arch ARCH] [--rounds N] [--least] [--json FILE]
 
 Each compiler has a process of its own, as in programs. Each kernel is compiled once to warm it up, then `rounds` times; in every
 round each kernel by both compilers in turn, the other one first in every second round. Medians count; with `--least` the least of each
@@ -33,7 +33,9 @@ from minitriton.runtime.launching.arguments import specialize
 from minitriton_kernels.cases import CASES, Case, load_kernels
 
 COMPILERS = ("minitriton", "triton")
-COLUMNS = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "total", "cpu")
+COLUMNS = ("frontend", "ttir", "ttgir", "llir", "assembly", "machine code", "total", "cpu")
+NAMED = {"ptx": "assembly", "amdgcn": "assembly", "cubin": "machine code", "hsaco": "machine code"}
+"""The stages that each target names in its own way."""
 
 
 def processor_seconds() -> float:
@@ -71,7 +73,7 @@ def source_of(name: str) -> Source:
     return Source(case.file, case.kernel, signature, constexprs, {"num_warps": case.num_warps}, aligned)
 
 
-def compile_once(name: str, compiler: str) -> dict[str, float]:
+def compile_once(name: str, compiler: str, arch: str) -> dict[str, float]:
     """Seconds of each of `COLUMNS` that one compile of the case or source `name` with an empty cache took."""
     source = source_of(name)
     signature, constexprs, attrs = source.signature, source.constexprs_of(compiler), source.attributes
@@ -81,23 +83,38 @@ def compile_once(name: str, compiler: str) -> dict[str, float]:
     run = _ours if compiler == "minitriton" else _triton
     try:
         wall, processor = time.perf_counter(), processor_seconds()
-        stages = run(kernel, signature, constexprs, attrs, source.options)
-        return {**stages, "total": time.perf_counter() - wall, "cpu": processor_seconds() - processor}
+        stages = run(kernel, signature, constexprs, attrs, source.options, arch)
+        return {
+            **{NAMED.get(stage, stage): seconds for stage, seconds in stages.items()},
+            "total": time.perf_counter() - wall,
+            "cpu": processor_seconds() - processor,
+        }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _ours(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int]) -> dict[str, float]:
+def _target(arch: str) -> tuple[str, int | str, int]:
+    """Back end, architecture and threads of a warp of `sm_90`, `gfx942`, ..."""
+    if arch.startswith("gfx"):
+        return "hip", arch, 64 if arch.startswith("gfx9") else 32
+    return "cuda", int(arch.removeprefix("sm_")), 32
+
+
+def _ours(
+    kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int], arch: str
+) -> dict[str, float]:
     import minitriton
     from minitriton.compiler import ASTSource
     from minitriton.target import GPUTarget
 
-    compiled = minitriton.compile(ASTSource(kernel, signature, constexprs, attrs), GPUTarget("cuda", 90, 32), options)
-    compiled.asm["cubin"]
+    compiled = minitriton.compile(ASTSource(kernel, signature, constexprs, attrs), GPUTarget(*_target(arch)), options)
+    compiled.asm["hsaco" if arch.startswith("gfx") else "cubin"]
     return compiled.stage_seconds
 
 
-def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int]) -> dict[str, float]:
+def _triton(
+    kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int], arch: str
+) -> dict[str, float]:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -112,14 +129,14 @@ def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: d
     triton.knobs.compilation.listener = listener
     triton.compile(
         ASTSource(kernel, signature, constexprs, attrs),
-        target=GPUTarget("cuda", 90, 32),
+        target=GPUTarget(*_target(arch)),
         options=options,
     )
     return found
 
 
 def measure(
-    names: list[str], rounds: int, middle: Callable[[list[float]], float] = statistics.median
+    names: list[str], rounds: int, middle: Callable[[list[float]], float] = statistics.median, arch: str = "sm_90"
 ) -> list[dict[str, Any]]:
     """Per kernel its name and, by compiler, the seconds of each of `COLUMNS`: `middle` of the rounds."""
     runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {each: [] for each in COMPILERS} for name in names}
@@ -130,7 +147,7 @@ def measure(
         for round in range(rounds + 1):
             for name in names:
                 for compiler in COMPILERS if round % 2 else reversed(COMPILERS):
-                    times = processes[compiler].submit(compile_once, name, compiler).result()
+                    times = processes[compiler].submit(compile_once, name, compiler, arch).result()
                     if round:
                         runs[name][compiler].append(times)
     return [
@@ -151,7 +168,7 @@ def report(rows: list[dict[str, Any]]) -> float:
     for row in [*rows, total]:
         for compiler in COMPILERS:
             name, shown = (row["name"], f"  {_ratio(row):.2f}") if compiler == "minitriton" else ("", "")
-            print(f"{name:16} {compiler:10}" + "".join(f"{row[compiler][c] * 1e3:10.1f}" for c in COLUMNS) + shown)
+            print(f"{name:16} {compiler:10}" + "".join(f"{row[compiler][c] * 1e3:13.1f}" for c in COLUMNS) + shown)
     wall = sums["minitriton"]["total"] / sums["triton"]["total"]
     print(f"\nratio of wall time {wall:.2f}, of processor time {_ratio(total):.2f}")
     return _ratio(total)
@@ -165,13 +182,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--dots", action="store_true", help="the kernels of dot_sources.py, which have dots")
+    parser.add_argument("--arch", default="sm_90", help="sm_80, sm_90, gfx942, ...")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--least", action="store_true", help="the least of the rounds in place of the median")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     known = list(dot_sources()) if arguments.dots else [case.name for case in CASES]
     wanted = [n for n in known if not arguments.names or any(part in n for part in arguments.names)]
-    rows = measure(wanted, arguments.rounds, min if arguments.least else statistics.median)
+    rows = measure(wanted, arguments.rounds, min if arguments.least else statistics.median, arguments.arch)
     ratio = report(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"ratio": ratio, "rows": rows}, indent=1))

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from contest import resources
+from requirements_here import has_gpu
 from speed_shapes import LAUNCHES, Array, Launch, with_warps
 
 from minitriton_kernels.cases import load_kernels
@@ -266,15 +267,6 @@ def compile_all(launches: list[Launch], assembler: str = "") -> None:
     print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
 
 
-def _has_gpu() -> bool:
-    try:
-        import torch
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return bool(torch.cuda.is_available())
-
-
 def described(launch: Launch) -> dict[str, Any]:
     return {"kernel": launch.kernel, "label": f"{launch.label}, {launch.num_warps} warps"}
 
@@ -290,7 +282,7 @@ def main() -> None:
     parser.add_argument("--json", help="also write the rows to this file")
     parser.add_argument("--markdown", help="also write the table to this file")
     arguments = parser.parse_args()
-    if not _has_gpu():
+    if not has_gpu():
         sys.exit(
             "speed is measured on a GPU beside Triton: install torch and triton (`pip install -e .[bench]`) where there is one"
         )

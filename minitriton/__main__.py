@@ -1,5 +1,6 @@
 """`python -m minitriton`, and where the commands `minitriton` and `minitriton-opt` begin: Ctrl-C while they are imported ends them as later."""
 
+import gc
 import importlib
 import sys
 
@@ -20,6 +21,8 @@ def _run(module: str) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+    finally:
+        gc.freeze()  # The process ends: nothing needs to be searched for cycles three times more, a third of the time of a short command.
 
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 minitriton tune FILE.py:matmul --size M=4096,N=4096,K=4096 --arch 90
 minitriton tune FILE.py:softmax --signature '*fp16:16,*fp16:16,i32:16,i32' --size n_cols=1000 --json
+minitriton tune FILE.py:matmul --size M=4096,N=4096,K=4096 --html tiles.html           all of it as a page with tables
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from minitriton.commands.inferred_signature import inferred_signature
@@ -15,7 +19,7 @@ from minitriton.commands.shared_options import add_arch, add_json
 from minitriton.commands.signature import DIVISIBLE, ast_source, split_items
 from minitriton.errors import MinitritonError, SourceLocation, did_you_mean
 from minitriton.frontend.function import JITCallable
-from minitriton.host.subcommands import Subcommands
+from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.jit import JITFunction
 from minitriton.target import default_arch, target_named
@@ -37,6 +41,9 @@ def add_tune_command(commands: Subcommands) -> None:
     )
     add_arch(tune)
     tune.add_argument("--most", type=int, default=10, help="how many configurations to show")
+    tune.add_argument(
+        "--html", metavar="FILE", help="also writes a page: all configurations, and why others are dropped"
+    )
     add_json(tune)
     tune.set_defaults(run=run)
 
@@ -65,8 +72,59 @@ def run(arguments: argparse.Namespace) -> int:
             help=f"search by what the emulator counts: minitriton search {arguments.source} --arch {target.arch} --vary num_warps=2,4,8",
         )
     problem = problem_of_source(kernel, source_of, free, sizes, None, target)
-    print(rank(problem).explain(most=arguments.most, as_json=arguments.json))
+    ranking = rank(problem)
+    if arguments.html:
+        write_output(Path(arguments.html), _page(json.loads(ranking.explain(most=len(ranking), as_json=True))))
+    print(ranking.explain(most=arguments.most, as_json=arguments.json))
     return 0
+
+
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em } table { border-collapse: collapse; margin: .6em 0 }
+th, td { padding: .15em .7em; text-align: left; border-bottom: 1px solid #dde3ea } td.n { text-align: right; font-variant-numeric: tabular-nums }
+"""
+_COLUMNS = {
+    "microseconds": "µs expected", "limit": "longest cause", "ctas": "CTAs", "waves": "waves", "ctas_on_sm": "CTAs on an SM",
+    "shared_bytes": "shared bytes", "registers": "registers", "instruction": "instruction",
+}  # fmt: skip
+
+
+def _page(found: dict[str, Any]) -> str:
+    """What `explain` says as JSON, as tables of a page that needs nothing else."""
+    constants = list(dict.fromkeys(name for each in found["candidates"] for name in each["config"]))
+    rows = [
+        [
+            number + 1,
+            *(each["config"].get(name, "") for name in constants),
+            *(each[name] for name in _COLUMNS),
+            each["why"],
+        ]
+        for number, each in enumerate(found["candidates"])
+    ]
+    dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
+    said = [f"{name}: {what}" for name, what in found["roles"].items()]
+    said += [f"{number} {what.replace('_', ' ')}" for what, number in found["limits"].items()]
+    title = f"{found['kernel']} for {found['target']}, " + ", ".join(f"{n}={v}" for n, v in found["sizes"].items())
+    return (
+        f"<!doctype html><meta charset='utf-8'><title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1><ul>"
+        + "".join(f"<li>{escape(line)}</li>" for line in said)
+        + f"</ul><h2>{len(rows)} configurations fit</h2>"
+        + _table(["", *constants, *_COLUMNS.values(), "why"], rows)
+        + f"<h2>{len(dropped)} are dropped</h2>"
+        + _table(["configuration", "for", "needed", "limit", "why"], dropped)
+    )
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> str:
+    def cell(value: object) -> str:
+        if isinstance(value, int | float):
+            return f"<td class=n>{value if isinstance(value, int) else format(value, '.2f')}</td>"
+        return f"<td>{escape(str(value))}</td>"
+
+    lines = ["<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows]
+    return (
+        "<table><tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>" + "\n".join(lines) + "</table>"
+    )
 
 
 def _sizes(texts: list[str], kernel: JITCallable) -> dict[str, int]:

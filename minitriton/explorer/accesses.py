@@ -125,13 +125,13 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     if is_split:
         reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
-        number, op.name, (location.file, location.line) if location else None, facts.names[pointer], _array(pointer),
+        number, op.name, (location.file, location.line) if location else None, facts.names[pointer], array_reached(pointer),
         facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
         axis, tuple(one.name for one in chain), hint,
     )  # fmt: skip
 
 
-def _array(pointer: SSAValue) -> str:
+def array_reached(pointer: SSAValue) -> str:
     """The name of the kernel's parameter that `pointer` is computed from: through arithmetic, loops and changes of layout."""
     while True:
         owner = pointer.owner

@@ -26,6 +26,7 @@ from minitriton.explorer.accesses import accesses
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.in_flight import by_op
 from minitriton.explorer.layout_facts import Encoding, conversion_fact, layout_fact, local_cost
+from minitriton.explorer.op_order import order_of
 from minitriton.explorer.snapshot import Snapshot
 from minitriton.explorer.wire import InspectionJson, LayoutJson, MovementJson, TypeRow, ValueJson
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
@@ -104,6 +105,8 @@ def inspect_state(
             if movement is not None:
                 movements[str(number)] = movement
     result = InspectionJson(values=values, accesses=found, movements=movements)
+    if order := order_of(state.kept):
+        result["order"] = order
     if is_laid_out and (in_flight := by_op(state.kept)):
         result["in_flight"] = in_flight
     return result

@@ -144,6 +144,8 @@ class InspectionJson(TypedDict):
     accesses: dict[str, AccessJson]
     movements: dict[str, MovementJson]
     in_flight: NotRequired[dict[str, InFlightJson]]
+    order: NotRequired[list[list[int | str]]]
+    """Pairs of ops that memory keeps in order, by their numbers, each with why."""
     types: NotRequired[list[TypeRow]]
     layouts: NotRequired[list[LayoutJson]]
 

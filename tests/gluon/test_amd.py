@@ -177,7 +177,18 @@ def test_where_the_elements_of_a_result_are(layout: amd.AMDMFMALayout, registers
 
 
 @gluon.jit
-def matmul(a, b, c, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, blocked: gl.constexpr, result: gl.constexpr, k_width: gl.constexpr, kind: gl.constexpr):
+def matmul(
+    a,
+    b,
+    c,
+    M: gl.constexpr,
+    N: gl.constexpr,
+    K: gl.constexpr,
+    blocked: gl.constexpr,
+    result: gl.constexpr,
+    k_width: gl.constexpr,
+    kind: gl.constexpr,
+):
     m, n = gl.arange(0, M, layout=gl.SliceLayout(1, blocked)), gl.arange(0, N, layout=gl.SliceLayout(0, blocked))
     k, rows = gl.arange(0, K, layout=gl.SliceLayout(0, blocked)), gl.arange(0, K, layout=gl.SliceLayout(1, blocked))
     x = cdna3.buffer_load(a, m[:, None] * K + k[None, :])

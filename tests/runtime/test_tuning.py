@@ -14,6 +14,7 @@ import minitriton
 import minitriton.language as tl
 from minitriton import Config, MockTensor
 from minitriton.analysis.tile_roles import Size
+from minitriton.commands.cli import main
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.compiling import compile
 from minitriton.runtime.cuda_driver import DriverError
@@ -270,6 +271,45 @@ def test_explain_as_json() -> None:
     assert len(found["candidates"]) == 3
     assert {"microseconds", "shared_bytes", "registers", "waves", "limit", "parts"} <= set(found["candidates"][0])
     assert {"config", "what", "needed", "limit", "why"} == set(found["dropped"][0])
+    first = found["candidates"][0]
+    assert first["is_described"] and "waves of" in first["why"] and f"{first['registers']} registers" in first["why"]
+    assert found["limits"]["bytes_of_shared_memory"] == 232448 and found["location"].startswith(f"{__file__}:")
+
+
+COMMAND = ["tune", "minitriton_kernels/matmul.py:matmul", "--size", "m=512,n=512,k=512"]
+
+
+def test_the_command_explains_in_text_json_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "tiles.html"
+    assert main([*COMMAND, "--most", "2", "--html", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert "BM: M of a dot" in said and "  2. BM: " in said and "  3. " not in said
+    assert (
+        "configurations fit, " in said
+        and "232448 bytes of shared memory" in said
+        and "dropped for shared memory: " in said
+    )
+    assert main([*COMMAND, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    text = page.read_text()
+    assert text.count("<tr>") == found["kept"] + len(found["dropped"]) + 2
+    assert found["candidates"][0]["why"] in text and found["dropped"][-1]["why"] in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tune", "minitriton_kernels/matmul.py:matmul", "--size", "rows=512"], "lacks a parameter 'rows'"),
+        (["tune", "minitriton_kernels/matmul.py:matmul", "--size", "m=many"], "is not NAME=NUMBER"),
+        (["tune", "minitriton_kernels/softmax.py:softmax", "--signature", "*fp32,*fp32,i32,i32,i32,i32,BLOCK=64"], "no constant is a tile size"),
+        (["tune", "minitriton_kernels/softmax.py:softmax", "--size", "n_cols=100000000"], "a tile of 134217728 elements, of 32768"),
+    ],
+)  # fmt: skip
+def test_the_command_refuses_what_cannot_be_searched(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_what_was_measured_corrects_another_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +354,14 @@ def test_an_empty_space_says_what_misses_by_least() -> None:
 
 def tuned(kernel: Any, key: list[str], **options: Any) -> Any:
     return minitriton.autotune(configs="model", key=key, **options)(kernel)
+
+
+def test_a_kernel_that_no_shared_memory_holds_says_by_how_much() -> None:
+    kernel = load_kernels("matrix", "minitriton").causal_attention
+    q = MockTensor("fp16", [64 * 2048, 8192])
+    with pytest.raises(AutotunerError, match=r"none of \d+ configurations fits sm_90") as caught:
+        candidates(kernel, (q, q, q, q, 0.1), LENGTH=2048, WIDTH=8192, target=SM90)
+    assert caught.value.location is not None and "bytes of shared memory, of 232448" in str(caught.value.help)
 
 
 def test_a_key_that_is_no_parameter_is_refused() -> None:

@@ -297,7 +297,7 @@ export class File implements Answers {
       Object.assign(values, one.values);
       last = one;
     }
-    return Promise.resolve({ values, accesses: last?.accesses ?? {}, movements: last?.movements ?? {}, in_flight: last?.in_flight ?? {}, types: found.types, layouts: found.layouts });
+    return Promise.resolve({ values, accesses: last?.accesses ?? {}, movements: last?.movements ?? {}, in_flight: last?.in_flight ?? {}, order: last?.order ?? [], types: found.types, layouts: found.layouts });
   }
 }
 

@@ -5,6 +5,7 @@ import { CompareTab } from "./compare";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
+import { GraphTab } from "./graph";
 import { showDifferences, showLegend } from "./bar";
 import { showFailure } from "./failure";
 import { Inspector } from "./inspector";
@@ -127,6 +128,8 @@ function build(session: Session): void {
     await tritons(session);
     session.choose({});
   });
+  const setDrawer = addSplitter(element("splitter"), element("work"));
+  const graph = new GraphTab(session, Inspector.panel("graph"), () => setDrawer(Number(element("splitter").getAttribute("aria-valuenow")) > 60 ? 38 : 85));
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,
@@ -148,6 +151,7 @@ function build(session: Session): void {
       { name: "time", title: "Time", show: () => time.show() },
       { name: "values", title: "Values", show: () => values.show() },
       { name: "compare", title: "Compare", show: () => comparison.show() },
+      { name: "graph", title: "Graph", show: () => graph.show() },
     ],
     trouble,
   );
@@ -194,7 +198,6 @@ function build(session: Session): void {
     void inspector.show().then(() => performance.mark(isCompleted ? "completed" : "shown"));
   });
 
-  addSplitter(element("splitter"), element("work"));
   element("banner-close").addEventListener("click", () => sayTrouble(""));
   const check = element("check") as HTMLButtonElement;
   let checked: Promise<unknown> = Promise.resolve();
@@ -244,7 +247,7 @@ function build(session: Session): void {
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
       ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
-      ...Object.fromEntries([..."123456789"].map((key, at) => [key, () => inspector.select(at)])),
+      ...Object.fromEntries([..."1234567890"].map((key, at) => [key, () => inspector.select(at)])),
     };
     const action = actions[event.key];
     if (!action) return;

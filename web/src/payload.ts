@@ -228,6 +228,8 @@ export interface Inspection {
   accesses: Record<string, Access>;
   movements: Record<string, Movement>;
   in_flight?: Record<string, InFlight>;
+  /** Pairs of ops that memory keeps in order, each with why. */
+  order?: [before: number, after: number, why: string][];
   types: TypeRow[];
   layouts: Layout[];
 }

@@ -1,11 +1,11 @@
 // The line between the texts and the drawer, to be dragged, or moved by the arrow keys.
 
 const LEAST = 15;
-const MOST = 75;
+const MOST = 85;
 const STEP = 4;
 
-/** Lets `handle` say how many hundredths of `grid` the drawer takes. */
-export function addSplitter(handle: HTMLElement, grid: HTMLElement): void {
+/** Lets `handle` say how many hundredths of `grid` the drawer takes; gives what sets them. */
+export function addSplitter(handle: HTMLElement, grid: HTMLElement): (percent: number) => void {
   const set = (percent: number): void => {
     const part = Math.round(Math.max(LEAST, Math.min(MOST, percent)));
     grid.style.setProperty("--drawer", `${part}%`);
@@ -26,4 +26,5 @@ export function addSplitter(handle: HTMLElement, grid: HTMLElement): void {
     event.preventDefault();
     set(Number(handle.getAttribute("aria-valuenow")) + by);
   });
+  return set;
 }

@@ -15,7 +15,7 @@ A reverse scan is the same with every index mirrored. Counterpart of Triton's Sc
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
@@ -136,15 +136,19 @@ def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     vectors = [f.vector(operand) for operand in op.operands]
     sums = _within_thread(f, op, plan, vectors)
     state = _Scan(f, op, plan, facts, is_true(op.reverse))
-    prefix, everywhere, last = state.prefix(sums[-1])
-    if prefix is not None:
-        sums = [*(state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums[:-1]), last]
+    parts: list[list[Values]] = []
+    for chunk, (before, somewhere, last) in enumerate(state.prefixes(sums[-1])):
+        rows = [state.part(row, chunk) for row in sums]
+        if before is not None:
+            rows = [*(state.chosen(somewhere, combine(f, op, before, row), row) for row in rows[:-1]), last]
+        parts.append(rows)
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
     positions = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
-        columns = [row[number] for row in sums]
+        columns = [rows[j][number] for j in range(len(plan.rows)) for rows in parts]
         if f.b.scalars_of(vectors[number]) is not None:
-            f.values[result] = f.b.pack([f.b.extract(columns[j], at) for j, at in positions])
+            lanes_of = [lane for column in columns for lane in f.b.unpack(column)]
+            f.values[result] = f.b.pack([lanes_of[j * plan.width + at] for j, at in positions])
             continue
         f.values[result] = f.b.permute(f.b.concat(columns), [j * plan.width + at for j, at in positions])
 
@@ -200,28 +204,26 @@ class _Scan:
         kind = "down" if self.reverse else "up"
         return [shuffle(self.f, value, distance, kind) for value in values]
 
-    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None, Values]:
-        """What comes before the thread's elements, where there is something (None for everywhere), and the thread's last results."""
-        f, b, plan = self.f, self.f.b, self.plan
+    def prefixes(self, total: Values) -> Iterator[tuple[Values | None, SSAValue | None, Values]]:
+        """For each chunk what comes before the thread's elements, where there is something (None for everywhere), and the thread's last results."""
+        b, plan = self.f.b, self.plan
         before: Values | None = None
         valid: SSAValue | None = None
         if plan.lane_bits:
             for position in range(len(plan.lane_bits)):
                 step = 1 << position
                 has = b.icmp("uge", self.lane, b.i32(step))
-                total = self.chosen(has, combine(f, self.op, self._before(total, step), total), total)
+                total = self.chosen(has, combine(self.f, self.op, self._before(total, step), total), total)
             before = self._before(total, 1)
             valid = b.icmp("ne", self.lane, b.i32(0))
-        if plan.chunks > 1:
-            if plan.warp_bits:
-                self._exchange(total)
-                return self._across_chunks(self._totals, total, before, valid)
-            whole = self._last_lane(total)
-            return self._across_chunks(lambda chunk: [self._part(whole, chunk)], total, before, valid)
         if plan.warp_bits:
             self._exchange(total)
-            return self._across_warps(total, before, valid)
-        return before, valid, total
+        if plan.chunks > 1:
+            yield from self._across_chunks(total, before, valid)
+        elif plan.warp_bits:
+            yield self._across_warps(total, before, valid)
+        else:
+            yield before, valid, total
 
     def _last_lane(self, total: Values) -> Values:
         """The total of the last lane along the axis, in all lanes."""
@@ -243,10 +245,10 @@ class _Scan:
         """What comes before the thread, where there is something, and the total up to the thread."""
         f, b = self.f, self.f.b
         totals = self._totals(0)
-        ahead, everything = totals[0], totals[0]
+        ahead = everything = next(totals)
         for number in range(1, self.plan.warps - 1):
             inside = b.icmp("ugt", self.warp, b.i32(number))
-            everything = combine(f, self.op, everything, totals[number])
+            everything = combine(f, self.op, everything, next(totals))
             ahead = self.chosen(inside, everything, ahead)
         later = b.icmp("ne", self.warp, b.i32(0))
         up_to_here = self.chosen(later, combine(f, self.op, ahead, total), total)
@@ -267,97 +269,99 @@ class _Scan:
             store_shared(f, plan_access(self._where(width), width), stored, f.scratch(self.op), at, last)
         f.barrier()
 
-    def _totals(self, chunk: int) -> list[Values]:
-        """A chunk's totals of all warps along the axis, in the order of the scan."""
+    def _totals(self, chunk: int) -> Iterator[Values]:
+        """A chunk's totals of the warps along the axis, in the order of the scan. They are loaded as they are asked for, those of several warps in one
+        access: all at once would be more than a thread has registers for."""
         f, plan = self.f, self.plan
-        columns: list[list[SSAValue]] = []
-        for operand, at in zip(self.op.operands, _scratch_offsets(self.op, plan, self.facts), strict=False):
-            element = scalar_type(operand.type)
-            kept = memory_type(element)
-            width = bit_width(kept)
-            first = at + chunk * (_slots(plan, self.facts) // plan.chunks * plan.warps) * width // 8
-            loaded = load_shared(
-                f, plan_access(self._where(width, of_chunk=True), width), kept, f.scratch(self.op), first
-            )
-            loaded = f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded
-            column = [f.b.permute(loaded, range(w * plan.keys, (w + 1) * plan.keys)) for w in range(plan.warps)]
-            columns.append(column[::-1] if self.reverse else column)
-        return [list(row) for row in zip(*columns, strict=True)]
+        offsets = _scratch_offsets(self.op, plan, self.facts)
+        size = _slots(plan, self.facts) // plan.chunks * plan.warps
+        most = max(bit_width(memory_type(scalar_type(operand.type))) for operand in self.op.operands)
+        together = max(1, min(plan.warps, WIDEST_ACCESS_BITS // most // plan.keys))
+        for first in range(0, plan.warps, together)[:: -1 if self.reverse else 1]:
+            columns: list[SSAValue] = []
+            for operand, at in zip(self.op.operands, offsets, strict=False):
+                element = scalar_type(operand.type)
+                kept = memory_type(element)
+                width = bit_width(kept)
+                where, stride = self._loaded(width, together)
+                access = plan_access(where, width)
+                loaded = load_shared(
+                    f, access, kept, f.scratch(self.op), at + (chunk * size + first * stride) * width // 8
+                )
+                columns.append(f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded)
+            for warp in range(together)[:: -1 if self.reverse else 1]:
+                rows = range(warp * plan.keys, (warp + 1) * plan.keys)
+                yield [f.b.permute(column, rows) for column in columns]
 
-    def _where(self, width: int, *, of_chunk: bool = False) -> LinearLayout:
+    def _loaded(self, width: int, together: int) -> tuple[LinearLayout, int]:
+        """Where a thread loads the totals of the first `together` warps from, a register for a row and warp, and how many totals on the next warp's are."""
+        stored = self._where(width).bases
+        rows = self.plan.keys.bit_length() - 1
+        along = [stored["warp"][bit] for bit in self.plan.warp_bits]
+        bases = {
+            "register": [*stored["register"][:rows], *along[: together.bit_length() - 1]],
+            "lane": stored["lane"],
+            "warp": [(0,) if bit in self.plan.warp_bits else basis for bit, basis in enumerate(stored["warp"])],
+        }
+        return LinearLayout(bases, {"offset": self._where(width).get_out_dim_size("offset")}), along[0][0]
+
+    def _where(self, width: int) -> LinearLayout:
         """Where totals of `width` bits are, lowest first: as many of a thread's rows as one access takes, those of other lanes, so that accesses
-        have no bank conflicts, those of the warps along the axis, further rows, other warps, further chunks. From registers, lanes and
-        warps that have totals (a register is a row and chunk), or that load those of one chunk (a row and warp)."""
+        have no bank conflicts, those of the warps along the axis, further rows, other warps, further chunks. A register is a row and chunk."""
         plan, warps = self.plan, len(self.facts.layout.bases["warp"])
         keys, chunks = plan.keys.bit_length() - 1, plan.chunks.bit_length() - 1
         together = min(keys, (WIDEST_ACCESS_BITS // width).bit_length() - 1)
-        lanes_ = [bit for bit in range(self.f.module.lane_bits) if bit not in plan.lane_bits]
-        others = [bit for bit in range(warps) if bit not in plan.warp_bits]
         order = (
             *(("row", bit) for bit in range(together)),
-            *(("lane", bit) for bit in lanes_),
+            *(("lane", bit) for bit in range(self.f.module.lane_bits) if bit not in plan.lane_bits),
             *(("warp", bit) for bit in plan.warp_bits),
             *(("row", bit) for bit in range(together, keys)),
-            *(("warp", bit) for bit in others),
+            *(("warp", bit) for bit in range(warps) if bit not in plan.warp_bits),
             *(("chunk", bit) for bit in range(chunks)),
         )
         basis = {what: (1 << position,) for position, what in enumerate(order)}
-        rows = [basis["row", bit] for bit in range(keys)]
-        loaded = [basis["warp", bit] for bit in plan.warp_bits]
         bases = {
-            "register": rows + (loaded if of_chunk else [basis["chunk", bit] for bit in range(chunks)]),
+            "register": [*(basis["row", bit] for bit in range(keys)), *(basis["chunk", bit] for bit in range(chunks))],
             "lane": [basis.get(("lane", bit), (0,)) for bit in range(self.f.module.lane_bits)],
-            "warp": [(0,) if of_chunk and bit in plan.warp_bits else basis["warp", bit] for bit in range(warps)],
+            "warp": [basis["warp", bit] for bit in range(warps)],
         }
         return LinearLayout(bases, {"offset": 1 << len(order)})
 
     def _across_chunks(
-        self,
-        totals: Callable[[int], list[Values]],
-        total: Values,
-        before: Values | None,
-        valid: SSAValue | None,
-    ) -> tuple[Values, SSAValue, Values]:
+        self, total: Values, before: Values | None, valid: SSAValue | None
+    ) -> Iterator[tuple[Values, SSAValue | None, Values]]:
         """The same for several chunks: a chunk's warps follow those of the chunk before, in one sequence of sums."""
         f, b, plan = self.f, self.f.b, self.plan
+        whole = None if plan.warp_bits else self._last_lane(total)
         carry: Values | None = None
-        prefixes: list[Values] = []
-        lasts: list[Values] = []
-        first_valid = valid
         for chunk in range(plan.chunks):
             ahead = carry
-            for number, mine in enumerate(totals(chunk)):
+            for number, mine in enumerate([self.part(whole, chunk)] if whole is not None else self._totals(chunk)):
                 if number and carry is not None:
                     inside = b.icmp("uge", self.warp, b.i32(number))
                     ahead = carry if ahead is None else self.chosen(inside, carry, ahead)
                 carry = mine if carry is None else combine(f, self.op, carry, mine)
-            here = self._part(total, chunk)
-            earlier = None if before is None else self._part(before, chunk)
+            here = self.part(total, chunk)
+            earlier = None if before is None else self.part(before, chunk)
             if ahead is None:
-                prefixes.append(here if earlier is None else earlier)
-                lasts.append(here)
+                yield (here if earlier is None else earlier), (b.constant(I1, 0) if valid is None else valid), here
                 continue
             last = combine(f, self.op, ahead, here)
             prefix = ahead
             if earlier is not None and valid is not None:
                 prefix = self.chosen(valid, combine(f, self.op, ahead, earlier), ahead)
-            if not chunk:
-                later = b.icmp("ne", self.warp, b.i32(0))
-                last = self.chosen(later, last, here)
-                prefix = prefix if earlier is None else self.chosen(later, prefix, earlier)
-                first_valid = later if valid is None else b.or_(later, valid)
-            prefixes.append(prefix)
-            lasts.append(last)
-        first = b.splat(first_valid if first_valid is not None else b.constant(I1, 0), plan.keys)
-        rest = b.splat(b.constant(I1, 1), plan.keys)
-        everywhere = b.concat([first, *[rest] * (plan.chunks - 1)])
-        return self._joined(prefixes), everywhere, self._joined(lasts)
+            if chunk:
+                yield prefix, None, last
+                continue
+            later = b.icmp("ne", self.warp, b.i32(0))
+            somewhere = later if valid is None else b.or_(later, valid)
+            yield (
+                prefix if earlier is None else self.chosen(later, prefix, earlier),
+                somewhere,
+                self.chosen(later, last, here),
+            )
 
-    def _part(self, values: Values, chunk: int) -> Values:
+    def part(self, values: Values, chunk: int) -> Values:
         """The rows of one chunk."""
         keys = self.plan.keys
         return [self.f.b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
-
-    def _joined(self, parts: list[Values]) -> Values:
-        """Chunks next to each other."""
-        return [self.f.b.concat([part[number] for part in parts]) for number in range(len(parts[0]))]

@@ -25,6 +25,7 @@ from minitriton.runtime.tuning.problem import Grid, Problem, problem_of
 from minitriton.runtime.tuning.resources import Resources
 from minitriton.runtime.tuning.space import Misfit, Space, configurations, least_misfits, misfit_of_size, schedules
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import architecture_of
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,24 @@ class Candidate:
         return {
             "config": config, "microseconds": self.microseconds, "correction": self.correction, "limit": self.estimate.limit,
             "ctas": self.estimate.ctas, "ctas_on_sm": self.estimate.ctas_on_sm, "waves": self.estimate.waves,
-            "parts": dict(self.estimate.parts), **asdict(self.resources),
+            "parts": dict(self.estimate.parts), **asdict(self.resources), "why": self.why,
         }  # fmt: skip
 
-    def __str__(self) -> str:
+    @property
+    def why(self) -> str:
+        """The longest causes of its time, and what it takes."""
         e, r = self.estimate, self.resources
+        causes = sorted(e.parts, key=lambda name: -e.parts[name])[:2]
         parts = [
-            f"{self.microseconds:.1f} us by {e.limit}", f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on an SM",
+            f"{self.microseconds:.1f} us by {' and '.join(f'{name} ({e.parts[name]:.1f})' for name in causes)}",
+            f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on an SM",
             f"{r.shared_bytes} bytes of shared memory", f"{r.registers} registers", *([r.instruction] if r.instruction else []),
-            *([f"corrected by {self.correction:.2f}"] if self.correction != 1 else []),
+            *(["tensor copies"] if r.is_described else []), *([f"corrected by {self.correction:.2f}"] if self.correction != 1 else []),
         ]  # fmt: skip
-        return f"{self.config}: {', '.join(parts)}"
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.config}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -114,13 +122,22 @@ class Ranking(Sequence[Candidate]):
                 break
         return chosen or list(self.kept[:count])
 
+    def _limits(self) -> dict[str, int]:
+        architecture = architecture_of(self.problem.target.capability)
+        return {
+            "bytes_of_shared_memory": architecture.max_shared_memory, "registers_of_a_thread": architecture.registers_per_thread,
+            "registers_of_an_SM": architecture.registers_per_sm, "SMs": self.problem.multiprocessors,
+        }  # fmt: skip
+
     def explain(self, *, most: int = 10, as_json: bool = False) -> str:
         """What each constant is for, the first candidates with their reasons, and what was dropped, by reason."""
         by_reason = Counter(misfit.what for _, misfit in self.dropped)
         if as_json:
             roles = {name: str(tile) for name, tile in self.problem.roles.tiles.items()}
+            location = self.problem.location
             return json.dumps({
-                "kernel": self.problem.name, "target": self.problem.target.ttg_target, "sizes": dict(self.problem.sizes), "roles": roles,
+                "kernel": self.problem.name, "location": f"{location.file}:{location.line}" if location else None,
+                "target": self.problem.target.ttg_target, "sizes": dict(self.problem.sizes), "roles": roles, "limits": self._limits(),
                 "group": self.problem.roles.group, "split_k": self.problem.roles.split_k, "programs": self.problem.roles.programs,
                 "candidates": [candidate.as_json() for candidate in self.kept[:most]], "kept": len(self.kept),
                 "dropped": [
@@ -132,7 +149,8 @@ class Ranking(Sequence[Candidate]):
             f"{self.problem.name} for {self.problem.target.ttg_target}",
             *(f"  {line}" for line in str(self.problem.roles).splitlines()),
         ]
-        lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not")
+        limits = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in self._limits().items())
+        lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not: {limits}")
         lines += [f"  {number + 1}. {candidate}" for number, candidate in enumerate(self.kept[:most])]
         for what, count in by_reason.most_common():
             example = next((config, misfit) for config, misfit in self.dropped if misfit.what == what)
@@ -161,11 +179,13 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
     _check_grid(problem)
     space = configurations(problem)
     dropped = list(space.dropped)
+    if not space.kept:
+        raise _nothing_fits(problem, dropped)
     orders = schedules(problem)
     profile = _profile(problem, space, orders)
     times = profile.times(problem.sizes, problem.multiprocessors, _grid_of(problem), weights)
     corrections = (measured or Measured(problem.kind)).corrections()
-    by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable") if space.kept else ()
+    by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable")
     kept: list[Candidate] = []
     for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
         misfit: Misfit | None = None
@@ -182,13 +202,17 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
         if misfit is not None:
             dropped.append((fit.config, misfit))
     if not kept:
-        raise AutotunerError(
-            f"kernel {problem.name!r}: none of {len(dropped)} configurations fits {problem.target.sm}",
-            problem.location,
-            help="those that miss by least: " + "; ".join(least_misfits(dropped)),
-        )
+        raise _nothing_fits(problem, dropped)
     kept.sort(key=lambda candidate: candidate.microseconds)
     return Ranking(problem, tuple(kept), tuple(dropped))
+
+
+def _nothing_fits(problem: Problem, dropped: Sequence[tuple[Config, Misfit]]) -> AutotunerError:
+    return AutotunerError(
+        f"kernel {problem.name!r}: none of {len(dropped)} configurations fits {problem.target.sm}",
+        problem.location,
+        help="those that miss by least: " + "; ".join(least_misfits(dropped)),
+    )
 
 
 def _check_grid(problem: Problem) -> None:

@@ -52,7 +52,7 @@ class Misfit:
     """Why a configuration cannot be: it needs `needed` of what there is `limit`."""
 
     what: str
-    """`shared memory`, `registers`, `threads`, `tensor copy`, `multiple`, `axis`, `work`."""
+    """`shared memory`, `registers`, `threads`, `tensor copy`, `multiple`, `axis`, `work`, `tile`."""
     needed: int
     limit: int
     text: str
@@ -101,6 +101,10 @@ def _space(problem: Problem, covered: Mapping[str, int]) -> Space:
     dropped: list[tuple[Config, Misfit]] = []
     capability = problem.target.capability
     for values in _values(problem, covered):
+        large = _too_large(problem.roles, {**problem.given, **values})
+        if large is not None:
+            dropped.append((Config(values), large))
+            continue
         for num_warps, num_stages in _options(problem.roles, values):
             config = Config(values, num_warps, num_stages)
             misfit = _too_little_work(problem.roles, {**problem.given, **values}, num_warps)
@@ -126,9 +130,7 @@ def _values(problem: Problem, covered: Mapping[str, int]) -> Iterator[dict[str, 
     choices |= dict.fromkeys(roles.stages, STAGES)
     choices = {name: values for name, values in choices.items() if name not in problem.given}
     for combination in itertools.product(*choices.values()):
-        values = dict(zip(choices, combination, strict=True))
-        if all(elements(work.shape, {**problem.given, **values}) <= LARGEST_TILE for work in roles.work) or roles.dots:
-            yield values
+        yield dict(zip(choices, combination, strict=True))
 
 
 def schedules(problem: Problem) -> list[dict[str, int]]:
@@ -159,6 +161,14 @@ def _options(roles: TileRoles, values: Mapping[str, Any]) -> Iterator[tuple[int,
     of_constants = [values[name] for name in roles.stages if name in values]
     stages = of_constants[:1] or (STAGES if staged else (3,))
     yield from itertools.product(WARPS_OF_DOTS if roles.dots else WARPS, stages)
+
+
+def _too_large(roles: TileRoles, values: Mapping[str, Any]) -> Misfit | None:
+    """Whether a tile without dots has more elements than an SM should hold."""
+    most = round(max((elements(work.shape, values) for work in roles.work), default=0))
+    if roles.dots or most <= LARGEST_TILE:
+        return None
+    return Misfit("tile", most, LARGEST_TILE, f"a tile of {most} elements, of {LARGEST_TILE}")
 
 
 def _too_little_work(roles: TileRoles, values: Mapping[str, Any], num_warps: int) -> Misfit | None:
