@@ -28,10 +28,10 @@ PACKAGES = {
     "analysis": (7833, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14521, 78, 0),
-    "commands": (2201, 12, 1),
+    "codegen": (14564, 78, 0),
+    "commands": (2208, 12, 1),
     "dialects": (15725, 78, 0),
-    "emulator": (13734, 74, 0),
+    "emulator": (13736, 74, 0),
     "errors": (156, 1, 0),
     "explorer": (8667, 51, 0),
     "frontend": (8339, 37, 0),
@@ -42,11 +42,11 @@ PACKAGES = {
     "lab": (11304, 51, 0),
     "language": (6001, 52, 0),
     "layouts": (4824, 21, 0),
-    "passes": (25745, 126, 4),
-    "pipeline": (2424, 12, 0),
+    "passes": (25747, 126, 4),
+    "pipeline": (2443, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9555, 52, 1),
-    "target": (1286, 6, 2),
+    "target": (1277, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
 
@@ -111,7 +111,7 @@ PAGES = 3
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 157134,
+    "lines": 157198,
     "files": 856,
     "files under 40 lines": 126,
     "modules with one importer": 178,
