@@ -1,16 +1,9 @@
-// Builds the page's script and style into the Python package: node build.mjs
+// Builds the pages' scripts and style into the Python package: node build.mjs
 import { build } from "esbuild";
 
-await build({
-  entryPoints: ["src/explorer.ts"],
-  bundle: true,
-  minify: true,
-  format: "iife",
-  target: "es2022",
-  charset: "utf8",
-  legalComments: "none",
-  outfile: "../minitriton/explorer/page/explorer.js",
-});
+for (const [from, into] of [["src/explorer.ts", "explorer/page/explorer.js"], ["src/report.ts", "lab/sweeping/report.js"]]) {
+  await build({ entryPoints: [from], bundle: true, minify: true, format: "iife", target: "es2022", charset: "utf8", legalComments: "none", outfile: `../minitriton/${into}` });
+}
 await build({
   entryPoints: ["src/explorer.css"],
   minify: true,

@@ -22,7 +22,6 @@ from minitriton.explorer.packing import deflated, packed
 from minitriton.explorer.session import (
     ExplorerSession,
     buffers,
-    by_triton,
     compiled,
     inspect_compile,
     lessons,
@@ -31,9 +30,11 @@ from minitriton.explorer.session import (
     sass,
     time_of_warps,
 )
+from minitriton.explorer.values import held_values
 from minitriton.explorer.wire import (
     CompileJson,
     Failure,
+    HeldJson,
     InspectionJson,
     KeptJson,
     PatternJson,
@@ -94,16 +95,15 @@ def compile_with_answers(
     question: Question = {"asked": asked.plain()}
     progress("compiling")
     answer = compiled(session, question)
-    with ThreadPoolExecutor(2) as pool, Worker(keeps=False) as checker:
+    with ThreadPoolExecutor(2) as pool, Worker(keeps=False) as checker, Worker(keeps=False) as other:
         # Processes of their own check, and compile by Triton, meanwhile.
         checking = pool.submit(checker.ask, "check", question)
-        program = session.opened(asked).program
-        compiling = pool.submit(answered, lambda: by_triton(program)) if triton else None
+        compiling = pool.submit(other.ask, "triton", question) if triton else None
         kept = _kept(session, asked, progress, checking)
         if compiling is not None:
             progress("compiling by Triton")
-            found = compiling.result()
-            kept["triton"] = deflated(packed(found) if "states" in found else found)
+            found = json.loads(compiling.result())
+            kept["triton"] = deflated(found.get("ok", found))
     return {**answer, "kept": kept}
 
 
@@ -121,6 +121,8 @@ def _kept(
     placed = answered(lambda: buffers(session, question))
     progress("watching accesses")
     patterns = _patterns(session, asked, inspections)
+    progress("looking at values")
+    held = deflated(answered(lambda: _held(session, asked)))
     progress("timing warps")
     timelines = {
         data: answered(lambda data=data: time_of_warps(session, {**question, "data": data}))
@@ -131,8 +133,15 @@ def _kept(
     checked = json.loads(checking.result())
     return {
         "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
-        "types": tables.types, "layouts": tables.layouts,
+        "types": tables.types, "layouts": tables.layouts, "held": held,
     }  # fmt: skip
+
+
+def _held(session: ExplorerSession, asked: CompileRequest) -> HeldJson:
+    """What tensors of the last TTGIR, or TTIR, hold."""
+    opened = session.opened(asked)
+    last = [step.after.kept for step in opened.recording.steps if step.after.kept is not None][-1]
+    return held_values(last, opened.program.launch())
 
 
 def _inspections(session: ExplorerSession, asked: CompileRequest) -> dict[str, InspectionJson]:

@@ -46,26 +46,26 @@ def triton_recording(program: RequestedProgram) -> Recording:
             "MLIR_ENABLE_DUMP": "1", "TRITON_CACHE_DIR": f"{folder}/cache", "TRITON_ALWAYS_COMPILE": "1",
         }  # fmt: skip
         child = str(Path(__file__).with_name("triton_child.py"))
+        dumps = Path(folder, "dumps")
         try:
-            done = subprocess.run(
-                [sys.executable, "-P", child],
-                input=json.dumps(given),
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                env=environment,
-            )
+            # To a file: Triton writes its dumps in 180,000 parts, each of which a pipe would wake this process for.
+            with dumps.open("w") as into:
+                done = subprocess.run(
+                    [sys.executable, "-P", child], input=json.dumps(given), stdout=subprocess.DEVNULL, stderr=into, text=True,
+                    timeout=_SECONDS, env=environment,
+                )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise MinitritonError(f"Triton took more than {_SECONDS} s") from None
+        dumped = dumps.read_text("utf-8", "replace")
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if not line.startswith(("//", "#loc"))]
+            said = [line for line in dumped.splitlines() if not line.startswith(("//", "#loc"))]
             raise MinitritonError(f"Triton {version} cannot compile it: " + "\n".join(said[-3:]))
         found = json.loads(Path(given["out"]).read_text("utf-8"))
     assembly = backend(program.target.backend).text_stage
     recording = Recording(
         program.source.entry, program.target.arch, f"Triton {found['version']}", assembly=assembly
     )  # fmt: skip
-    recording.steps = _steps(done.stderr, found["stages"], assembly)
+    recording.steps = _steps(dumped, found["stages"], assembly)
     recording.sources, recording.shared = sources_of(recording), found["shared"]
     return recording
 

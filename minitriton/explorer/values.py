@@ -1,12 +1,15 @@
 """What a tensor of TTIR or TTGIR holds while the kernel runs: the interpreter runs the state's module and its values are looked at.
 
 values_of(kept, "12", launch, program=0, run=2)["data"]      the elements of %12 the third time that program 0 makes it
+held_values(kept, launch)["values"]["12"]                    of all tensors, thinned: what a file holds
+held_values(kept, launch)["arrays"]["x_ptr"]                 the kernel's arrays before the run and after it
 
 A value that a block is given (what a loop carries) is looked at where an op first takes it. Pointers are shown as elements from the start of their array.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,11 @@ from minitriton.dialects.tt.types import PointerType
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import array_at
+from minitriton.explorer.execution import named_arrays
 from minitriton.explorer.snapshot import KeptModule
-from minitriton.explorer.wire import ValuesJson
+from minitriton.explorer.wire import HeldJson, ShownJson, ValuesJson
 from minitriton.interpreter.values import decoder, is_float
-from minitriton.lab.execution import Launch
+from minitriton.lab.execution import Launch, Level, Outcome
 
 MOST_ELEMENTS = 1 << 16
 """Of the slice that is shown."""
@@ -55,20 +59,89 @@ def values_of(
         )
     run = min(max(run, 0), len(seen) - 1)
     array, text = _numbers(seen[run], value, launch)
+    shown = shown_numbers(array, index, MOST_ELEMENTS)
+    return {
+        **shown,
+        "name": name,
+        "type": str(value.type),
+        "array": text,
+        "runs": len(seen),
+        "run": run,
+        "programs": programs,
+    }
+
+
+def shown_numbers(
+    array: np.ndarray, index: tuple[int, ...], most: int, *, digits: int = 6, thins: bool = False
+) -> ShownJson:
+    """Numbers as a page shows them: of more than two axes a slice; of more than `most` elements the first, or with `thins` every few rows and columns."""
     shape = array.shape
     index = tuple(
         min(max(at, 0), size - 1) for at, size in zip((*index, *(0 for _ in shape)), shape[:-2], strict=False)
     )
     shown = np.atleast_1d(array[index])
-    if shown.size > MOST_ELEMENTS:
-        shown = shown[: MOST_ELEMENTS // shown.shape[-1]] if shown.ndim > 1 else shown[:MOST_ELEMENTS]
+    every = [1, 1]
+    while thins and shown.size > most:
+        axis = int(np.argmax(shown.shape))
+        shown = shown[::2] if axis == 0 else shown[:, ::2]
+        every[axis if shown.ndim > 1 else 1] *= 2
+    if shown.size > most:
+        shown = shown[: most // shown.shape[-1]] if shown.ndim > 1 else shown[:most]
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     return {
-        "name": name, "type": str(value.type), "array": text, "shape": list(shape), "index": list(index), "runs": len(seen), "run": run, "programs": programs,
-        "rows": 1 if shown.ndim == 1 else shown.shape[0], "data": [_plain(one) for one in shown.reshape(-1).tolist()],
+        "shape": list(shape), "index": list(index), "every": every,
+        "rows": 1 if shown.ndim == 1 else shown.shape[0], "data": [_plain(one, digits) for one in shown.reshape(-1).tolist()],
         "least": float(finite.min()) if finite.size else 0.0, "most": float(finite.max()) if finite.size else 0.0,
         "mean": float(finite.mean(dtype=np.float64)) if finite.size else 0.0, "strange": int(array.size - finite.size),
     }  # fmt: skip
+
+
+def held_values(kept: KeptModule, launch: Launch) -> HeldJson:
+    """All tensors of a state as program 0 makes them first, and the kernel's arrays, by one run, thinned: a file holds them."""
+    tensors = {value: name for name, value in kept.values.items() if instance_of(value.type, TensorType)}
+    entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
+    first = entry.regions[0].blocks[0].first_op
+    count, seen, runs = -1, dict[SSAValue, Any](), Counter[SSAValue]()
+
+    def observe(op: Operation, operands: tuple[Any, ...], found: Any) -> Any:
+        nonlocal count
+        count += op is first
+        if count == 0:
+            for at, value in enumerate(op.operands):
+                if value not in seen and value in tensors and not isinstance(value.owner, Operation):
+                    seen[value] = np.array(operands[at])
+            for at, value in enumerate(op.results):
+                if value in tensors:
+                    runs[value] += 1
+                    if value not in seen:
+                        seen[value] = np.array(found if len(op.results) == 1 else found[at])
+        return found
+
+    launch.arguments.fresh()
+    before = named_arrays(launch, Outcome(Level.INTERPRETER, launch.arguments.contents()))
+    outcome = launch.interpret(kept.module, observe)
+    if not outcome.ran and not seen:
+        raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
+    after = named_arrays(launch, outcome) if outcome.ran else {}
+    most = max(_LEAST_HELD, min(_MOST_HELD, _ALL_HELD // max(1, len(seen))))
+    values: dict[str, ValuesJson] = {}
+    for value, held in seen.items():
+        array, text = _numbers(held, value, launch)
+        shown = shown_numbers(array, (), most, digits=4, thins=True)
+        values[tensors[value]] = {
+            **shown, "name": tensors[value], "type": str(value.type), "array": text, "runs": 1, "run": 0, "programs": 1, "of": max(1, runs[value])
+        }  # fmt: skip
+    arrays: dict[str, list[ValuesJson]] = {}
+    for name in after:
+        found = [shown_numbers(one, (), _MOST_OF_ARRAY, digits=4, thins=True) for one in (before[name], after[name])]
+        arrays[name] = [
+            {**one, "name": name, "type": str(before[name].dtype), "array": "", "runs": 1, "run": 0, "programs": 1} for one in found
+        ]  # fmt: skip
+    return {"values": values, "arrays": arrays}
+
+
+_LEAST_HELD, _MOST_HELD, _ALL_HELD, _MOST_OF_ARRAY = 64, 1024, 1 << 17, 1 << 12
+"""Elements that a file holds of each tensor, at least and at most, of all together, and of an array."""
 
 
 def _seen(kept: KeptModule, value: SSAValue, launch: Launch, program: int) -> list[Any]:
@@ -115,6 +188,6 @@ def _numbers(held: np.ndarray, value: SSAValue, launch: Launch) -> tuple[np.ndar
     return np.asarray(decoder(type_)(held) if is_float(type_) else held), ""
 
 
-def _plain(one: float | bool) -> float | str:
-    """Six digits of a number; what is no number as JSON has it, in words."""
-    return one if isinstance(one, int) else float(f"{one:.6g}") if np.isfinite(one) else str(one)
+def _plain(one: float | bool, digits: int) -> float | str:
+    """So many digits of a number; what is no number as JSON has it, in words."""
+    return one if isinstance(one, int) else float(f"{one:.{digits}g}") if np.isfinite(one) else str(one)

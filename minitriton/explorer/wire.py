@@ -276,23 +276,37 @@ class BuffersJson(TypedDict):
     buffers: list[BufferJson]
 
 
-class ValuesJson(TypedDict):
-    """What a tensor holds: its slice at `index` of the first axes, `rows` of `data`. `array`: what pointers are into; `strange`: how many are not finite."""
+class ShownJson(TypedDict):
+    """Numbers: a slice at `index` of the first axes, `rows` of `data`, `every` so many rows and columns one. `strange`: how many are not finite."""
 
-    name: str
-    type: str
-    array: str
     shape: list[int]
     index: list[int]
-    run: int
-    runs: int
-    programs: int
+    every: list[int]
     rows: int
     data: list[float | str]
     least: float
     most: float
     mean: float
     strange: int
+
+
+class ValuesJson(ShownJson):
+    """What a tensor holds. `array`: what pointers are into; `of`: in how many runs it is made, where the first is all that is there."""
+
+    name: str
+    type: str
+    array: str
+    run: int
+    runs: int
+    programs: int
+    of: NotRequired[int]
+
+
+class HeldJson(TypedDict):
+    """What a file holds of the last TTGIR: tensors by their names, and the kernel's arrays before a run and after it."""
+
+    values: dict[str, ValuesJson]
+    arrays: dict[str, list[ValuesJson]]
 
 
 class FlightJson(TypedDict):
@@ -372,6 +386,8 @@ class KeptJson(TypedDict):
     buffers: NotRequired[BuffersJson | Failure]
     patterns: dict[str, PatternJson | Failure]
     timelines: dict[str, TimelineJson | Failure]
+    held: NotRequired[str]
+    """A `HeldJson`, or why there is none, deflated."""
     triton: NotRequired[str]
 
 

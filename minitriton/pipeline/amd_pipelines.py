@@ -37,9 +37,9 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
         "tritongpu-F32DotTC{emu-tf32=false}",
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
-        f"tritonamdgpu-accelerate-matmul{{matrix-instruction-size={options.matrix_instr_nonkdim} kpack={options.kpack}}}",
+        f"tritonamdgpu-accelerate-matmul{{matrix-instruction-size={options.matrix_instr_nonkdim} kpack={options.kpack} legalize-fma=false}}",
         "tritongpu-remove-layout-conversions",
-        "tritonamdgpu-optimize-epilogue",
+        "tritonamdgpu-optimize-epilogue{wide-stores=false}",
         f"tritonamdgpu-optimize-dot-operands{{arch-generation-name={arch}}}",
         "tritonamdgpu-hoist-layout-conversions",
         "tritongpu-fuse-nested-loops",
@@ -64,7 +64,7 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
             if pingpong and options.num_stages > 1
             else ()
         ),
-        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true}",
+        "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true narrow-carried=false}",
         "canonicalize",
         f"tritonamdgpu-convert-buffer-ops{{arch-generation-name={arch} wide-offsets=true}}",
         "tritonamdgpu-fold-true-cmpi",

@@ -194,3 +194,16 @@ def test_a_kernel_that_names_the_marks_of_the_page_is_shown(browser: Any, tmp_pa
     page.open(path.as_uri())
     assert page.line("source", "/*SCRIPT*/ /*DATA*/ /*NONCE*/ </script>") is not None
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_what_tensors_and_arrays_hold_is_in_it(page: Page) -> None:
+    page.choose("emit-ptx")
+    page.press("8")
+    wait_for(lambda: page.all("#held canvas"))
+    assert "from" in page.text("#held p:not(.choices)")
+    arrays = {one.text: one for one in page.all("#values-of button") if not one.text.startswith("%")}
+    assert arrays.keys() == {"in_ptr", "out_ptr"}
+    arrays["out_ptr"].click()
+    wait_for(lambda: "before the run up to" in page.text("#held p:not(.choices)"))
+    page.choose("frontend")
+    wait_for(lambda: "This file holds" in page.text("#panel-values"))

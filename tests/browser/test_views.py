@@ -12,6 +12,7 @@ pytest.importorskip("selenium")
 from driving import Page, wait_for
 from views import scheme, show, violations, wrong
 
+from minitriton import lab
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.kept_answers import compile_with_answers
 from minitriton.explorer.packing import file_page
@@ -49,3 +50,36 @@ def test_passes_are_chosen_by_arrows(view: Page) -> None:
     wait_for(lambda: view.text("#title") != before)
     view.one("#passes").send_keys("\ue013")
     wait_for(lambda: view.text("#title") == before)
+
+
+@pytest.fixture(scope="module")
+def report(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    folder = tmp_path_factory.mktemp("report")
+    lab.sweep(
+        ["log_sum_exp"], lab.Space(vary={"num_warps": (1, 2, 4)}), count=6, metrics=["cycles", "registers"],
+        store=folder / "s.db", seed=1,
+    )  # fmt: skip
+    path = lab.write_page(folder / "s.db", folder / "s.html")
+    browser.get("about:blank")
+    wrong(browser)
+    page = Page(browser)
+    page.open(path.as_uri())
+    yield page
+    scheme(browser, "light")
+    assert wrong(browser) == []
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_the_report_of_the_laboratory_has_no_fault_that_axe_finds(report: Page, name: str) -> None:
+    scheme(report.browser, name)
+    for width in (1280, 520):
+        report.size(width, 900)
+        wait_for(lambda limit=width: report.browser.execute_script(WIDTH) <= limit)
+        assert violations(report) == []
+    assert report.all("canvas[role=img]") and "nothing" not in report.text("main nav")
+    head = report.one("table.sorts th button")
+    head.click()
+    assert report.one("table.sorts th").get_attribute("aria-sort") in ("ascending", "descending")
+
+
+WIDTH = "return document.documentElement.scrollWidth"

@@ -16,7 +16,7 @@ import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
 from minitriton.codegen.amd.device_library import find_ocml
 from minitriton.commands.cli import main
-from minitriton.dialects.text import parse_module
+from minitriton.dialects.text import parse_module, print_module
 from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import record
@@ -154,6 +154,8 @@ def test_dots_on_matrix_cores(
     kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
     used = {op.instruction.data for op in lowered.module.walk() if op.name in ("rocdl.mfma", "rocdl.wmma")}
     assert used == {instruction}
+    text = print_module(lowered.module)
+    assert re.search(rf"rocdl.w?mf?ma.{re.escape(instruction)} %", text) and print_module(parse_module(text)) == text
     assert ("v_mfma_" if arch.startswith("gfx9") else "v_wmma_") in kernel.asm["amdgcn"]
     assert re.search(r"amdg.buffer_store .*#mma>", kernel.asm["ttgir"])
     rng = np.random.default_rng(0)

@@ -194,7 +194,9 @@ def run_lines(text: str, amd: bool = False, in_amd_folder: bool = False) -> list
         command, _, check = line.partition("|")
         words = [w for w in shlex.split(command) if w not in ("triton-opt", "2>&1") and "%" not in w]
         # One pass lowers for every target, which the module names.
+        target = re.search(r"convert-triton-amdgpu-to-llvm=\"?.*?(arch=\w+)", command)
         words = [re.sub(r"convert-triton-amdgpu-to-llvm.*", "convert-triton-gpu-to-llvm", w) for w in words]
+        words = [f"--test-name-target={target[1]}", *words] if target else words
         if words[:1] == ["split-file"] or words[:1] == ["cat"]:
             continue
         parts = re.findall(r"%t/\S+", command)
@@ -262,6 +264,8 @@ def _run_chunk(chunk: str, name: str, run: Run) -> str:
     """What is wrong with our answer to one chunk; empty if nothing is."""
     error: MinitritonError | None = None
     output, remarks = "", io.StringIO()
+    if run.invocation.verify_diagnostics:
+        os.environ["MLIR_ENABLE_DIAGNOSTICS"] = "remarks"
     try:
         with contextlib.redirect_stderr(remarks):
             parts = re.split(r"^// ?-----.*$", chunk, flags=re.MULTILINE) if run.invocation.split else [chunk]
@@ -270,6 +274,8 @@ def _run_chunk(chunk: str, name: str, run: Run) -> str:
         error = caught
     except Exception as caught:
         return f"{type(caught).__name__}: {caught}"
+    finally:
+        os.environ.pop("MLIR_ENABLE_DIAGNOSTICS", None)
     if run.invocation.verify_diagnostics:
         problems = check_diagnostics(chunk, error) + missing_remarks(chunk, remarks.getvalue())
         if problems:

@@ -11,6 +11,7 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.session import ExplorerSession
+from minitriton.explorer.values import held_values, shown_numbers
 
 KERNEL = """
 import triton
@@ -105,3 +106,24 @@ def test_what_cannot_be_seen_says_why(looked: Looked) -> None:
     ):
         with pytest.raises(MinitritonError, match=text):
             looked.values(step, name, **more)
+
+
+def test_a_file_holds_all_tensors_and_the_arrays(looked: Looked) -> None:
+    step = looked.step("ttgir")
+    kept = looked.recording.steps[step].after.kept
+    assert kept is not None
+    held = held_values(kept, looked.session.opened(looked.asked).program.launch())
+    load = held["values"][looked.name(step, "tt.load")]
+    assert load["data"] == looked.x[0, 0].tolist() and load.get("of") == 3
+    assert len([one for one in held["values"].values() if one["shape"]]) > 5
+    before, after = held["arrays"]["x_ptr"]
+    assert before["data"] == after["data"] and before["shape"] == [2 * 3 * 64] and before["strange"] == 1
+    first, last = held["arrays"]["out_ptr"]
+    assert first["data"] != last["data"] and len(last["data"]) == 64
+
+
+def test_what_is_large_is_thinned_evenly(looked: Looked) -> None:
+    shown = shown_numbers(np.arange(128 * 64, dtype=np.float32).reshape(128, 64), (), 1024, thins=True)
+    assert shown["every"] == [4, 2] and shown["rows"] == 32 and shown["shape"] == [128, 64]
+    assert shown["data"][:3] == [0.0, 2.0, 4.0] and shown["data"][32] == 4 * 64
+    assert shown_numbers(np.arange(4096), (), 1024, thins=True)["every"] == [1, 4]

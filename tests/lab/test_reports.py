@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +64,6 @@ def test_ranks() -> None:
 
 
 def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
     store, page = tmp_path / "s.db", tmp_path / "s.html"
     table = lab.sweep([KERNEL], lab.Space(vary={"num_warps": (2, 4)}), count=6, metrics=["cycles"], store=store)
     assert main(["report", str(store), "--html", str(page)]) == 0
@@ -73,17 +74,18 @@ def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.Captu
         "Which passes commute",
         "Ablation of passes",
         KERNEL,
-        "<svg",
-        "changes</summary>",
+        "<canvas",
     ):
         assert part in text
     assert str(len(table)) in text
+    assert re.search(r"\d changes?</summary>|the default is best", text)
+    plots = json.loads(text.partition('id="plots">')[2].partition("</script>")[0])
+    assert plots[0]["x"] == "registers" and sum(len(group["dots"]) for group in plots[0]["groups"]) > 1
     with pytest.raises(MinitritonError, match="no such store"):
         lab.write_page(tmp_path / "none.db", page)
 
 
 def test_the_page_names_passes_that_make_numbers_wrong_and_needs_nothing_right(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     (tmp_path / "loses.py").write_text(LOSES)
     reference = references(["log_sum_exp"], loads=(str(tmp_path / "loses.py"),))[0]
     own = str(reference.task().pipeline())

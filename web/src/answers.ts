@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { CompileRequest, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
+import type { CompileRequest, Buffers, Compile, Failure, Held, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -27,6 +27,8 @@ export interface Answers {
   /** Of the warps of the first CTA; its data is in L2 or beyond. */
   timeline(compile: Compile, data: string): Promise<Timeline>;
   values(compile: Compile, step: number, asked: ValuesAsked): Promise<Values>;
+  /** What is there of values without a server. */
+  held(compile: Compile): Promise<Held | null>;
   triton(compile: Compile): Promise<Compile>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn>;
   lessons(): Promise<Lessons>;
@@ -175,6 +177,7 @@ export class Server implements Answers {
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   timeline = (compile: Compile, data: string): Promise<Timeline> => (compile.kept ? kept(compile, (of) => of.timelines?.[data]) : this.once(compile, "timeline", { data }));
   values = (compile: Compile, step: number, asked: ValuesAsked): Promise<Values> => this.once(compile, "values", { step, ...asked });
+  held = (): Promise<null> => Promise.resolve(null);
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
@@ -245,6 +248,7 @@ type KeptLessons = Lessons & { compiles: Compile[] };
 export class File implements Answers {
   readonly live = false;
   private opened: Promise<KeptLessons> | null = null;
+  private readonly heldOf = new WeakMap<Compile, Promise<Held | null>>();
   private readonly byTriton = new WeakMap<Compile, Promise<Compile>>();
 
   constructor(private readonly deflatedLessons: string | undefined) {}
@@ -270,7 +274,18 @@ export class File implements Answers {
 
   timeline = (compile: Compile, data: string): Promise<Timeline> => kept(compile, (of) => of.timelines?.[data]);
 
-  values = (): Promise<Values> => refused(NEEDS_SERVER);
+  values = async (compile: Compile, _step: number, { name }: ValuesAsked): Promise<Values> => {
+    const found = (await this.held(compile))?.values[name];
+    return found ?? refused(`${NEEDS_SERVER}; it holds what tensors of the last state of TTGIR hold: choose one of those`);
+  };
+
+  held = (compile: Compile): Promise<Held | null> => {
+    const text = compile.kept?.held;
+    if (!text) return Promise.resolve(null);
+    const found = this.heldOf.get(compile) ?? inflated<Held | Failure>(text).then((one) => (isFailure(one) ? null : one));
+    this.heldOf.set(compile, found);
+    return found;
+  };
 
   private async inflatedLessons(): Promise<KeptLessons> {
     if (!this.deflatedLessons) return refused("this file was written without the tour");

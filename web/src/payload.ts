@@ -136,6 +136,8 @@ export interface Kept {
   buffers?: Buffers | Failure;
   patterns?: Record<string, Pattern>;
   timelines?: Record<string, Timeline | Failure>;
+  /** What tensors of its last state hold, deflated. */
+  held?: string;
   /** What Triton makes of the program, a compile or a failure, deflated. */
   triton?: string;
 }
@@ -293,6 +295,16 @@ export interface Values {
   most: number;
   mean: number;
   strange: number;
+  /** Every so many rows and columns one is here. */
+  every?: [rows: number, columns: number];
+  /** In how many runs it is made, where only the first is here. */
+  of?: number;
+}
+
+/** What a file holds: tensors of the last TTGIR, and the kernel's arrays before a run and after it. */
+export interface Held {
+  values: Record<string, Values>;
+  arrays: Record<string, [before: Values, after: Values]>;
 }
 
 /** Which value, of which program, in which of its runs, at which index of the first axes. */

@@ -2,7 +2,7 @@
 import { Trouble } from "./answers";
 import { button, make } from "./dom";
 import type { Compile, TypeRow, ValueFact, Values } from "./payload";
-import { samePlace, placeOf } from "./payload";
+import { hasFacts, samePlace, placeOf } from "./payload";
 import type { Session, Shown } from "./session";
 
 type Side = "after" | "before" | "difference";
@@ -21,6 +21,8 @@ export class ValuesTab {
   private run = 0;
   private index: number[] = [];
   private of = "";
+  /** The kernel's array that is looked at, in place of a tensor: files hold them. */
+  private array: string | null = null;
   private shown = 0;
 
   constructor(
@@ -37,7 +39,16 @@ export class ValuesTab {
       this.into.replaceChildren(make("p.hint", {}, "Values are seen in TTIR and TTGIR."));
       return;
     }
-    const offered = this.offered(after);
+    const held = await answers.held(after.compile);
+    const isLast = after.compile.steps[after.step]!.state === after.compile.states.findLastIndex(hasFacts);
+    if (number !== this.shown) return;
+    const all = this.offered(after);
+    const offered = held ? all.filter((one) => isLast && held.values[one]) : all;
+    const arrays = Object.keys(held?.arrays ?? {});
+    if (held && !offered.length) {
+      this.into.replaceChildren(make("p.hint", {}, "This file holds what tensors of the last state of TTGIR hold, as the kernel's program 0 makes them first, and its arrays: choose its last pass of TTGIR. All others need the server."));
+      return;
+    }
     const name = view.value !== null && isTensor(after, bare(view.value)) ? bare(view.value) : offered.find((one) => one === this.of) ?? offered[0];
     if (name === undefined) {
       this.into.replaceChildren(make("p.hint", {}, "Click a value, `%12`, or a line that makes a tensor."));
@@ -46,9 +57,23 @@ export class ValuesTab {
     if (name !== this.of) [this.of, this.run, this.index] = [name, 0, []];
     const choices = make("p.choices", { id: "values-of" }, ...offered.slice(0, 24).map((one) => {
       const made = button(`%${one}`, typeText(after, one), () => this.session.choose({ value: `%${one}` }));
-      made.setAttribute("aria-pressed", String(one === name));
+      made.addEventListener("click", () => (this.array = null), { capture: true });
+      made.setAttribute("aria-pressed", String(one === name && this.array === null));
       return made;
     }));
+    if (arrays.length) choices.append(make("span.hint", {}, "arrays"), ...arrays.map((one) => {
+      const made = button(one, "the kernel's array, before the run and after it", () => {
+        this.array = one;
+        void this.show();
+      });
+      made.setAttribute("aria-pressed", String(one === this.array));
+      return made;
+    }));
+    if (this.array !== null && held?.arrays[this.array]) {
+      const [first, last] = held.arrays[this.array]!;
+      this.into.replaceChildren(choices, this.draw(after, last, first, "run"));
+      return;
+    }
     this.into.replaceChildren(choices, make("p.hint", { role: "status" }, "running on the interpreter…"));
     const ask = { name, program: this.program, run: this.run, index: this.index };
     const isOther = before !== null && before.values[name] !== undefined && (before.step !== after.step || before.compile !== after.compile);
@@ -75,13 +100,13 @@ export class ValuesTab {
     return (here.length ? here : tensors).map((one) => one.name);
   }
 
-  private draw(after: Looked, now: Values, then: Values | null): HTMLElement {
+  private draw(after: Looked, now: Values, then: Values | null, what: "pass" | "run" = "pass"): HTMLElement {
     const side = then === null ? "after" : this.side;
     const cell = make("output", { id: "cell" });
     const tools = make("p.choices", { id: "values-view" });
     if (then !== null) {
       for (const one of ["before", "after", "difference"] as const) {
-        const made = button(one, one === "difference" ? "after, less before" : `${one} the pass`, () => {
+        const made = button(one, one === "difference" ? "after, less before" : `${one} the ${what}`, () => {
           this.side = one;
           void this.show();
         });
@@ -99,9 +124,11 @@ export class ValuesTab {
     const said = [
       `${now.shape.join(" × ") || "one number"}, ${now.array ? `elements of ${now.array}, ` : ""}from ${short(now.least)} to ${short(now.most)}, mean ${short(now.mean)}`,
       now.strange ? `${now.strange} are not finite` : "",
-      then === null ? "" : unequal === null ? "before it had another shape" : unequal === 0 ? "the same before the pass" : `before the pass up to ${short(unequal)} apart`,
+      part(now),
+      now.of && now.of > 1 ? `the first of ${now.of} times that it is made` : "",
+      then === null ? "" : unequal === null ? "before it had another shape" : unequal === 0 ? `the same before the ${what}` : `before the ${what} up to ${short(unequal)} apart`,
     ].filter(Boolean).join("; ");
-    return make("section.card.wide", { id: "held" }, make("h4", {}, `%${now.name}`, make("small", {}, ` ${typeText(after, now.name)}`)), tools, make("p", {}, said), this.picture(now, then, side, cell), cell);
+    return make("section.card.wide", { id: "held" }, make("h4", {}, what === "run" ? now.name : `%${now.name}`, make("small", {}, ` ${what === "run" ? now.type : typeText(after, now.name)}`)), tools, make("p", {}, said), this.picture(now, then, side, cell), cell);
   }
 
   private counter(into: HTMLElement, what: string, value: number, count: number, set: (value: number) => void): void {
@@ -140,7 +167,8 @@ export class ValuesTab {
     canvas.addEventListener("mousemove", (event) => {
       const at = Math.floor(event.offsetY / size) * across + Math.floor(event.offsetX / size);
       if (data[at] === undefined) return;
-      const index = rows === 1 ? [at] : [...now.index, Math.floor(at / columns), at % columns];
+      const [down = 1, over = 1] = source.every ?? [];
+      const index = rows === 1 ? [at * over] : [...now.index, Math.floor(at / columns) * down, (at % columns) * over];
       cell.textContent = `[${index.join(", ")}] = ${String(source.data[at])}${comparable && side !== "before" ? `, before ${String(then.data[at])}` : ""}`;
     });
     const scale = make("p.choices", { id: "values-legend" }, ...(finite.length ? [0, 0.25, 0.5, 0.75, 1].map((part) => {
@@ -173,6 +201,13 @@ function colouring(least: number, most: number): (value: number) => string {
     const part = (value - least) / span;
     return `hsl(${265 - 205 * part} 65% ${22 + 48 * part}%)`;
   };
+}
+
+/** Which part of it is here. */
+function part({ every, rows }: Values): string {
+  const [down = 1, across = 1] = every ?? [];
+  const parts = [...(down > 1 ? [`one of ${down} rows`] : []), ...(across > 1 ? [`one of ${across} ${rows > 1 ? "columns" : "elements"}`] : [])];
+  return parts.length ? `${parts.join(" and ")} is here` : "";
 }
 
 const bare = (name: string): string => name.replace(/^%/, "");

@@ -16,7 +16,19 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, Float64Type, ModuleOp, TensorType, f16, f32, f64, i32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float64Type,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
@@ -38,7 +50,7 @@ from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
-from minitriton.rewriting.rewriter import Rewriter
+from minitriton.rewriting.rewriter import Inserter, Rewriter
 from minitriton.target.amd import ARCHITECTURES, SCALED_MFMA, Mfma, mfma_of
 
 
@@ -57,6 +69,8 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
     """LLVM's name of the GPU; the module's target if it is empty."""
     matrix_instruction_size: int = 0
     kpack: int = 1
+    legalize_fma: bool = True
+    """Whether operands of dots that stay multiply-adds get one type, as Triton's lowering needs; this compiler's takes any, and adds integers exactly."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module, on GPUs with matrix cores."""
@@ -88,6 +102,11 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
             return widen(dot, rewriter)
 
         apply_patterns_greedily(op, patterns)
+        for dot in ops_of(op, tt.DotOp):
+            if isinstance(layout_of_value(dot.result), Blocked):
+                remark(dot, "Attempting to map dot operation to FMA intrinsic.")
+                if self.legalize_fma:
+                    _legalize(dot, version)
 
 
 _SCALED_VERSION = 4
@@ -143,12 +162,15 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     k_width = 4 if feeds and sixteen_bits else found.per_lane if feeds else found.per_lane * kpack
     k_width = k_width // 2 if is_scaled else k_width
     total = _converted(rewriter, dot.c, layout, accumulator)
-    a, b = (
-        rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, DotOperand(index, layout, k_width)))).result
-        for index, value in enumerate((dot.a, dot.b))
-    )
-    if through_halves:
-        a, b = (rewriter.insert(tt.FpToFpOp(value, with_element(value, f16))).results[0] for value in (a, b))
+    operands: list[SSAValue] = []
+    for index, value in enumerate((dot.a, dot.b)):
+        moved: SSAValue = rewriter.insert(
+            ttg.ConvertLayoutOp(value, with_layout(value.type, DotOperand(index, layout, k_width)))
+        ).result
+        if through_halves:
+            moved = rewriter.insert(tt.FpToFpOp(moved, with_element(moved, f16))).results[0]
+        operands.append(moved)
+    a, b = operands
     if is_scaled:
         a_form, b_form = (_BYTES_OF_SCALED[each] for each in types)
         scaled = tt.DotScaledOp(a, b, total, a_elem_type=a_form, b_elem_type=b_form, fast_math=False)
@@ -192,6 +214,44 @@ def _instruction(dot: tt.DotOp, version: int, rows: int, depth: int) -> Mfma | N
     if a == b == "f32" and dot.input_precision.data == "tf32" and version == 3:
         a = b = "tf32"
     return mfma_of(version, (rows, rows), a, b, depth)
+
+
+# Dots that stay multiply-adds ------------------------------------------------------------------------------------------
+
+
+def _legalize(dot: tt.DotOp, version: int) -> None:
+    """Operands and result in one type of at least 16 bits, where no instruction for a few elements of k takes them as they are."""
+    types = [cast(TensorType, value.type).element_type for value in (dot.a, dot.b, dot.c, dot.result)]
+    depth = shape_of(dot.a)[-1]
+    short = [(f16, 2), (i8, 4), *(((bf16, 2),) if version == _SCALED_VERSION else ())]
+    is_short = any(
+        types == [each, each, i32 if each == i8 else f32, i32 if each == i8 else f32] and depth % step == 0
+        for each, step in short
+    )
+    if is_short or (types[0] in (f16, f32, f64) and all(each == types[0] for each in types)):
+        return
+    bits = [element_bits(TensorType(each, [1])) for each in types]
+    fits_halves = max(bits) <= 16 and bf16 not in types and not any(each == IntegerType(16) for each in types)
+    common = f16 if fits_halves else f32
+    at = Inserter.before(dot)
+    a, b, c = (_in_type(at, value, common) for value in (dot.a, dot.b, dot.c))
+    precision, imprecise = dot.input_precision.data, dot.max_num_imprecise_acc.value.data
+    new = tt.DotOp(a, b, c, input_precision=precision, max_num_imprecise_acc=imprecise)
+    dot.result.replace_all_uses_with(_in_type(at, at.value(new), types[3]))
+    dot.detach()
+    dot.erase()
+
+
+def _in_type(at: Inserter, value: SSAValue, element: Attribute) -> SSAValue:
+    """A tensor in another element type, rounded to nearest."""
+    before = cast(TensorType, value.type).element_type
+    if before == element:
+        return value
+    type_ = with_element(value, element)
+    if isinstance(before, AnyFloat) and isinstance(element, AnyFloat):
+        narrows = element_bits(cast(TensorType, value.type)) > element_bits(type_)
+        return at.value(tt.FpToFpOp(value, type_, rounding="rtne" if narrows else None))
+    return at.value(arith.SIToFPOp(value, type_) if isinstance(element, AnyFloat) else arith.FPToSIOp(value, type_))
 
 
 # How warps share the result --------------------------------------------------------------------------------------------

@@ -4,24 +4,26 @@
     %h = arith.truncf %b : #blocked                       =>     %h = arith.truncf %d : #mma
     tt.store %p, %h : #blocked                                   tt.store %p1, %h : #mma
 
-A lane has four neighbours of a row, so that rows are stored without a way through shared memory. Counterpart of OptimizeEpilogue.cpp, without its
-exchange between lanes on gfx950.
+A lane has four neighbours of a row, so that rows are stored without a way through shared memory. With `wide-stores` halves on gfx950 are exchanged between
+two lanes, of 32x32 tiles or of neighbouring 16x16 ones, so that each stores eight. Counterpart of OptimizeEpilogue.cpp.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
-from minitriton.layouts.encodings import AmdMfma, AmdWmma, Blocked, Encoding
-from minitriton.passes.tensor_layouts import convert_before, layout_of_value, set_layout
+from minitriton.layouts.encodings import AmdMfma, AmdWmma, Bases, Blocked, Encoding, Linear
+from minitriton.layouts.to_linear import to_linear_encoding
+from minitriton.passes.tensor_layouts import convert_before, layout_of_value, set_layout, shape_of
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 
@@ -32,14 +34,16 @@ class OptimizeEpilogue(Pass, stage="ttgir", origin="triton"):
     name: ClassVar[str] = "tritonamdgpu-optimize-epilogue"
     acts_on = frozenset({tt.StoreOp})
     requires = frozenset({Property.ENCODINGS})
+    wide_stores: bool = True
+    """Whether lanes of gfx950 exchange halves for stores of 16 bytes, as Triton's do by an instruction; this compiler's lowering shuffles."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every store whose value is converted from such a layout."""
         for store in ops_of(op, tt.StoreOp):
-            _store_unconverted(store)
+            _store_unconverted(store, self.wide_stores)
 
 
-def _store_unconverted(store: tt.StoreOp) -> None:
+def _store_unconverted(store: tt.StoreOp, wide_stores: bool) -> None:
     if not all(isinstance(layout_of_value(value), Blocked) for value in (store.ptr, store.value)):
         return
     chain, convert = _back_to_conversion(store.value)
@@ -56,9 +60,33 @@ def _store_unconverted(store: tt.StoreOp) -> None:
             continue
         store.operands[index] = convert_before(store, operand, layout)
     store.operands[1] = value
+    wide = _of_eight(value) if wide_stores else None
+    for index, operand in enumerate(store.operands if wide is not None else ()):
+        assert wide is not None
+        store.operands[index] = convert_before(store, operand, wide)
     if convert.result.first_use is None:
         convert.detach()
         convert.erase()
+
+
+def _of_eight(value: SSAValue) -> Linear | None:
+    """The layout of a transposed MFMA in which a lane has eight neighbours: columns 4 and 8 of a tile of 32 rows change places, of 16 rows 4 and 16."""
+    layout, shape = layout_of_value(value), shape_of(value)
+    element = cast(TensorType, value.type).element_type
+    if not isinstance(layout, AmdMfma) or layout.version != 4 or not layout.is_transposed or len(shape) != 2:
+        return None
+    rows, columns = layout.instr_shape[:2]
+    if element not in (f16, bf16) or rows != columns or rows not in (16, 32):
+        return None
+    if rows == 16 and (shape[-1] < 2 * rows or layout.warps_per_cta[-1] != 1):
+        return None
+    places = {4: 8, 8: 4} if rows == 32 else {4: 16, 16: 4}
+    linear = to_linear_encoding(layout, shape)
+
+    def moved(bases: Bases) -> Bases:
+        return tuple((basis[0], places.get(basis[1], basis[1])) for basis in bases)
+
+    return replace(linear, register=moved(linear.register), lane=moved(linear.lane), warp=moved(linear.warp))
 
 
 def _back_to_conversion(value: SSAValue) -> tuple[list[Operation], ttg.ConvertLayoutOp | None]:

@@ -31,11 +31,13 @@ from minitriton.layouts.encodings import (
     AmdMfma,
     DotOperand,
     Linear,
+    PaddedShared,
     SharedEncoding,
     SwizzledShared,
 )
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.layouts.wave_copy import SIZES
 from minitriton.passes.amd.reorder_instructions import PART
 from minitriton.passes.amd.schedule_loops import (
     ASYNC_WAIT,
@@ -201,7 +203,12 @@ class _Copies:
     def _can_copy(self, load: tt.LoadOp, layout: SharedEncoding) -> bool:
         """Whether the hardware writes what a lane reads as one of its words to LDS."""
         assert self.facts is not None
-        return self.buffers > 1 and is_wide_enough(load, self.facts) and copied_bytes(load, layout) >= 4
+        bits = element_bits(cast(TensorType, load.results[0].type))
+        elements = 8 * copied_bytes(load, layout) // bits
+        if isinstance(layout, PaddedShared):
+            elements = min(elements, *layout.intervals)
+        fits = any(0 < 8 * size // bits <= elements for size in SIZES.get(features_of(load).sm, ()))
+        return self.buffers > 1 and fits and is_wide_enough(load, self.facts)
 
     def _replace(self, load: tt.LoadOp, view: SSAValue, token: SSAValue | None, read: Position | None) -> None:
         placer = Placer(self.schedule, Inserter.before(load), self.schedule.positions[load])

@@ -7,9 +7,11 @@ minitriton-opt --load tests/plugins/triton_test_passes/__init__.py --test-print-
 from minitriton.pipeline.pass_registry import load_own_passes
 from triton_test_passes import (
     allocate_shared_memory,
+    name_target,
     print_alias,
     print_alignment,
     print_allocation,
+    print_amd_ranges,
     print_membar,
     proxy_fence_insertion,
     scf_to_cf,
@@ -18,9 +20,11 @@ from triton_test_passes import (
 
 __all__ = [
     "allocate_shared_memory",
+    "name_target",
     "print_alias",
     "print_alignment",
     "print_allocation",
+    "print_amd_ranges",
     "print_membar",
     "proxy_fence_insertion",
     "scf_to_cf",
