@@ -13,7 +13,7 @@ from abc import ABC
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, VectorType, i1, i16, i32
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     AnyAttr,
     operand_def,
@@ -24,6 +24,8 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -263,7 +265,43 @@ class IglpOptOp(IntrinsicOp):
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 
-class MfmaOp(IntrinsicOp):
+class MatrixOp(IntrinsicOp, ABC):
+    """An op whose name goes on with an instruction: `rocdl.mfma.f32.32x32x8f16 %a, %b, %c, 0, 0, 0 : (A, B, C) -> C`."""
+
+    ZEROS: ClassVar = 0
+    """How many zeros follow the operands in the text."""
+
+    def print(self, printer: Printer) -> None:
+        instruction = self.properties["instruction"]
+        assert isinstance(instruction, StringAttr)
+        printer.print_string(f".{instruction.data} ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string(", 0" * self.ZEROS)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
+    @classmethod
+    def parse_rest(cls, parser: Parser, instruction: str) -> Operation:
+        """Reads what follows the name with its instruction."""
+        operands = [parser.parse_unresolved_operand()]
+        while parser.parse_optional_punctuation(",") is not None and parser.parse_optional_integer() is None:
+            operands.append(parser.parse_unresolved_operand())
+        for _ in range(cls.ZEROS - 1):
+            parser.parse_punctuation(",")
+            parser.parse_integer()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types = parser.parse_function_type()
+        return cls.create(
+            operands=parser.resolve_operands(operands, types.inputs.data, parser.pos),
+            result_types=types.outputs.data,
+            properties={"instruction": StringAttr(instruction)},
+            attributes=attributes,
+        )
+
+
+class MfmaOp(MatrixOp):
     """`c + a b` by the matrix cores; `instruction` is what stands after `v_mfma_`, spelled as LLVM does: `f32.32x32x8f16`."""
 
     name = "rocdl.mfma"
@@ -284,9 +322,10 @@ class MfmaOp(IntrinsicOp):
 
     IMMEDIATES: ClassVar = ("i32 0", "i32 0", "i32 0")
     """No broadcast of blocks: cbsz, abid, blgp."""
+    ZEROS: ClassVar = 3
 
 
-class ScaledMfmaOp(IntrinsicOp):
+class ScaledMfmaOp(MatrixOp):
     """`c + a b` of operands of 8 or 4 bits, by the matrix cores, times the scales of each 32 neighbours along k.
 
     `a_format`, `b_format`: 0 e4m3, 1 e5m2, 2 e2m3, 3 e3m2, 4 e2m1. `a_byte`, `b_byte`: which byte of the words `a_scale`, `b_scale` has a lane's scale.
@@ -311,7 +350,7 @@ class ScaledMfmaOp(IntrinsicOp):
         return f"llvm.amdgcn.mfma.scale.{self.instruction.data}.{_suffix(self.a.type)}.{_suffix(self.b.type)}"
 
 
-class WmmaOp(IntrinsicOp):
+class WmmaOp(MatrixOp):
     """`c + a b` by the matrix cores of RDNA; `instruction` is what stands after `v_wmma_`, spelled as LLVM does: `f32.16x16x16.f16`.
 
     Operands are a, b and c; of integers each of a and b follows whether it has a sign, and at the end stands whether the result is clamped.
@@ -442,6 +481,14 @@ class RawPtrBufferAtomicOp(IntrinsicOp):
 def _suffix(type_: Attribute) -> str:
     """A type in the name of an intrinsic."""
     return f"v{type_.get_shape()[0]}{type_.element_type}" if instance_of(type_, VectorType) else str(type_)
+
+
+def matrix_op(name: str) -> tuple[type[MatrixOp], str] | None:
+    """The op that a name with an instruction is of, and the instruction."""
+    family = ScaledMfmaOp if name.startswith(f"{ScaledMfmaOp.name}.") else MfmaOp
+    family = WmmaOp if name.startswith(f"{WmmaOp.name}.") else family
+    start = f"{family.name}."
+    return (family, name[len(start) :]) if name.startswith(start) else None
 
 
 ROCDL = Dialect("rocdl", *declared("rocdl", globals()))

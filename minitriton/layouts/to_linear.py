@@ -99,8 +99,7 @@ def amd_operand(encoding: DotOperand, parent: AmdMfma | AmdWmma, shape: Shape) -
     rank, k_width = len(shape), encoding.k_width
     order = order_for_dot_operand(encoding.op_idx, rank, k_contiguous=True)
     k, other = order[:2]
-    rows, columns, depth = parent.instr_shape
-    size, tiles = (rows, columns)[encoding.op_idx], parent.tiles[other]
+    size, tiles = parent.instr_shape[encoding.op_idx], parent.tiles[other]
     tile = Tile(rank).identity("register", k, k_width).identity("lane", other, size)
     warp_order = matrix_order(rank, row_major=True)
     if isinstance(parent, AmdMfma):
@@ -116,6 +115,7 @@ def amd_operand(encoding: DotOperand, parent: AmdMfma | AmdWmma, shape: Shape) -
             tile.copies("lane", lanes)
         else:
             tile.identity("lane", k, lanes)
+        depth = parent.instr_shape[2]
         whole = max(shape[k], depth) if tiles > 1 else depth
         tile.identity("register", k, whole // reached).identity("register", other, tiles)
         tile.walk("warp", parent.warps_per_cta, warp_order, broadcast=k)

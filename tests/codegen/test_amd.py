@@ -16,7 +16,7 @@ import minitriton.language as tl
 from minitriton.codegen.amd.code_object import ElfFile, link
 from minitriton.codegen.amd.device_library import find_ocml
 from minitriton.commands.cli import main
-from minitriton.dialects.text import parse_module
+from minitriton.dialects.text import parse_module, print_module
 from minitriton.emulator import amdgcn
 from minitriton.errors import MinitritonError
 from minitriton.explorer.recording import record
@@ -154,6 +154,8 @@ def test_dots_on_matrix_cores(
     kernel = triton.compile(source, GPUTarget("hip", arch), {"num_warps": num_warps}, hooks=[lowered])
     used = {op.instruction.data for op in lowered.module.walk() if op.name in ("rocdl.mfma", "rocdl.wmma")}
     assert used == {instruction}
+    text = print_module(lowered.module)
+    assert re.search(rf"rocdl.w?mf?ma.{re.escape(instruction)} %", text) and print_module(parse_module(text)) == text
     assert ("v_mfma_" if arch.startswith("gfx9") else "v_wmma_") in kernel.asm["amdgcn"]
     assert re.search(r"amdg.buffer_store .*#mma>", kernel.asm["ttgir"])
     rng = np.random.default_rng(0)
@@ -560,3 +562,18 @@ def test_a_function_without_its_library_is_an_error_at_the_kernel_s_line(
     line = inspect.getsourcelines(by_library.fn)[1] + 4
     with pytest.raises(MinitritonError, match=rf"test_amd.py:{line}:\d+.*acos_f32 is computed by ROCm's ocml.bc"):
         _by_library(1)
+
+
+def test_configurations_are_searched_by_what_the_emulator_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "scatter_add", "--arch", "gfx942", "--budget", "2", "--vary", "num_warps=2,4"]) == 0
+    assert re.search(r"scatter_add gfx942: instructions \d+ -> \d+", capsys.readouterr().out)
+
+
+def test_tune_ranks_for_nvidia_s_gpus_and_says_what_to_do_for_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    assert main(["tune", f"{__file__}:matmul", "--signature", "*fp16,*fp16,*fp32,64,64,64,32"]) == 1
+    shown = capsys.readouterr().err
+    assert re.search(r"test_amd.py:\d+: error: the model of time .* not gfx942", shown)
+    assert "minitriton search" in shown and "--arch gfx942" in shown

@@ -194,7 +194,9 @@ def run_lines(text: str, amd: bool = False, in_amd_folder: bool = False) -> list
         command, _, check = line.partition("|")
         words = [w for w in shlex.split(command) if w not in ("triton-opt", "2>&1") and "%" not in w]
         # One pass lowers for every target, which the module names.
+        target = re.search(r"convert-triton-amdgpu-to-llvm=\"?.*?(arch=\w+)", command)
         words = [re.sub(r"convert-triton-amdgpu-to-llvm.*", "convert-triton-gpu-to-llvm", w) for w in words]
+        words = [f"--test-name-target={target[1]}", *words] if target else words
         if words[:1] == ["split-file"] or words[:1] == ["cat"]:
             continue
         parts = re.findall(r"%t/\S+", command)

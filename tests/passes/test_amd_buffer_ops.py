@@ -129,6 +129,47 @@ def walk(x, out, steps, stride, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def walk_while(x, out, steps, stride, BLOCK: tl.constexpr):
+    at = x + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    n = 0
+    while n < steps:
+        total += tl.load(at)
+        at += stride
+        n += 1
+    tl.store(out + tl.arange(0, BLOCK), total)
+
+
+BRANCHES = """
+%r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #b>
+%s = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #b>
+%t = tt.addptr %s, %r : tensor<256x!tt.ptr<f32>, #b>, tensor<256xi32, #b>
+cf.cond_br %c, ^one(%t, %p : tensor<256x!tt.ptr<f32>, #b>, !tt.ptr<f32>), ^other(%s : tensor<256x!tt.ptr<f32>, #b>)
+^one(%a: tensor<256x!tt.ptr<f32>, #b>, %q: !tt.ptr<f32>):
+%z = tt.load %q : !tt.ptr<f32>
+%y = tt.splat %z : f32 -> tensor<256xf32, #b>
+tt.store %a, %y : tensor<256x!tt.ptr<f32>, #b>
+cf.br ^other(%a : tensor<256x!tt.ptr<f32>, #b>)
+^other(%d: tensor<256x!tt.ptr<f32>, #b>):
+%v = tt.load %d : tensor<256x!tt.ptr<f32>, #b>
+tt.store %d, %v : tensor<256x!tt.ptr<f32>, #b>
+"""
+
+
+def test_branches_pass_base_and_offsets_on() -> None:
+    text = after(CHAIN, BRANCHES, "%p: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %c: i1")
+    assert text.count("amdg.buffer_store") == 2 and "x!tt.ptr" not in text
+
+
+def test_offsets_that_a_loop_adds_up_keep_their_width() -> None:
+    gathered = CARRIED.replace("%next = tt.addptr %a, %n", "%next = tt.addptr %a, %r")
+    cut = "tritonamdgpu-canonicalize-pointers{enable-large-tensor-ptr-canon=true"
+    assert "arith.trunci" in after(cut + "}", gathered, "%p: !tt.ptr<f32>, %i: i32")
+    assert "arith.trunci" not in after(cut + " narrow-carried=false}", gathered, "%p: !tt.ptr<f32>, %i: i32")
+    assert "arith.trunci" in after(cut + " narrow-carried=false}", CARRIED, "%p: !tt.ptr<f32>, %i: i32")
+
+
+@triton.jit
 def tally(x, out, N: tl.constexpr, KIND: tl.constexpr):
     i = tl.arange(0, N)
     old = tl.atomic_add(out + i // 2, tl.load(x + i), mask=i < N - 3)
@@ -136,9 +177,11 @@ def tally(x, out, N: tl.constexpr, KIND: tl.constexpr):
 
 
 @pytest.mark.parametrize("steps", [0, 1, 5])
-def test_pointers_that_a_loop_carries_read_what_they_should(steps: int) -> None:
-    source = ASTSource(walk, {"x": "*fp32", "out": "*fp32", "steps": "i32", "stride": "i32"}, {"BLOCK": 64}, {})
+@pytest.mark.parametrize("function", [walk, walk_while])
+def test_pointers_that_a_loop_carries_read_what_they_should(function: Any, steps: int) -> None:
+    source = ASTSource(function, {"x": "*fp32", "out": "*fp32", "steps": "i32", "stride": "i32"}, {"BLOCK": 64}, {})
     kernel = triton.compile(source, GFX942)
+    assert not re.search(r"iter_args.*x!tt.ptr|scf.while.*x!tt.ptr", kernel.asm["ttgir"])
     x, out = np.arange(6 * 80, dtype=np.float32), np.zeros(64, np.float32)
     kernel[(1,)](x, out, steps, 80)
     np.testing.assert_array_equal(out, sum((x[80 * n : 80 * n + 64] for n in range(steps)), np.zeros(64, np.float32)))

@@ -52,6 +52,7 @@ from minitriton.dialects.arith import splat_attr
 from minitriton.dialects.locations import file_line_col
 from minitriton.dialects.narrowing import instance_of, subclass_of
 from minitriton.dialects.parsing.lexer import TritonLexer
+from minitriton.dialects.rocdl import matrix_op
 from minitriton.dialects.tt.enums import IntegerEnumAttr
 
 NUMBERS = IntegerType | IndexType | AnyFloat
@@ -184,6 +185,9 @@ class TritonParser(Parser):
         token = self._parse_optional_token(MLIRTokenKind.BARE_IDENT)
         name = self.expect(self.parse_optional_str_literal, "operation name expected") if token is None else token.text
         op_class = self._get_op_by_name(name)
+        with_instruction = matrix_op(name) if token is not None and issubclass(op_class, UnregisteredOp) else None
+        if with_instruction is not None:
+            op_class = with_instruction[0]
         if issubclass(op_class, UnregisteredOp) and self._current_token.kind != MLIRTokenKind.L_PAREN:
             self.raise_error(f"custom op '{name}' is unknown", named_at)
         self._parser_state.dialect_stack.append(op_class.dialect_name())
@@ -192,7 +196,10 @@ class TritonParser(Parser):
             op = self._parse_generic_operation(op_class)
         else:
             try:
-                op = PARSERS.get(op_class, op_class.parse)(self)
+                if with_instruction is not None:
+                    op: Operation = with_instruction[0].parse_rest(self, with_instruction[1])
+                else:
+                    op = PARSERS.get(op_class, op_class.parse)(self)
             except VerifyException as error:
                 self.raise_error(f"custom op '{name}' {_type_complaint(str(error))}", token.span)
             self.parse_optional_location()

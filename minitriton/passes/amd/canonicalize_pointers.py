@@ -10,7 +10,7 @@
 A buffer instruction takes a base in scalar registers and offsets of 32 bits. Of an argument that the launch promises to be small (`tt.pointer_range = 32`)
 the base stays as it is, and offsets are added up in 32 bits. Of others only with `enable-large-tensor-ptr-canon`, with offsets of 64 bits.
 
-Counterpart of CanonicalizePointers.cpp; pointers that go through `scf.while` or `cf` stay tensors of pointers.
+Counterpart of CanonicalizePointers.cpp.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf, ub
+from xdsl.dialects import cf, scf, ub
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, i32
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.amdg_slices import ExtractSliceOp
@@ -54,6 +54,8 @@ class CanonicalizePointers(Pass, stage="ttgir", origin="triton"):
     beyond_triton: ClassVar[Mapping[str, object]] = {"enable_large_tensor_ptr_canon": False}
     enable_large_tensor_ptr_canon: bool = False
     """Whether pointers to arrays that may have 2 GiB and more are rewritten, too."""
+    narrow_carried: bool = True
+    """Whether offsets of 64 bits that loops and branches pass on are narrowed to 32 bits where they are used. What a loop adds up may not fit."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the pointers of every function."""
@@ -64,7 +66,7 @@ class CanonicalizePointers(Pass, stage="ttgir", origin="triton"):
             if poison is not None:
                 remark(poison, "skipping canonicalize-pointers due to ub.poison")
                 continue
-            _Function(function, self.enable_large_tensor_ptr_canon).run()
+            _Function(function, self.enable_large_tensor_ptr_canon, self.narrow_carried).run()
             erase_dead_ops(function)
 
 
@@ -221,11 +223,15 @@ class FatPointer:
 class _Function:
     """One function while its pointers are rewritten."""
 
-    def __init__(self, function: tt.FuncOp, with_large: bool) -> None:
+    def __init__(self, function: tt.FuncOp, with_large: bool, narrow_carried: bool) -> None:
         self.function = function
         self.with_large = with_large
+        self.narrow_carried = narrow_carried
+        self.kinds: dict[SSAValue, bool] = {}
         self.pointers: dict[SSAValue, FatPointer] = {}
         self.dead: list[Operation] = []
+        self.dead_arguments: list[BlockArgument] = []
+        self.split_arguments: set[SSAValue] = set()
         self.kept: set[SSAValue] = set()
         """Arguments of loops whose pointers stay as they are."""
 
@@ -244,11 +250,15 @@ class _Function:
         for arg, is_small in rewritten.items():
             zero = at.integer(i32 if is_small else IntegerType(64), 0)
             self.pointers[arg] = FatPointer(arg, zero, is_small, can_narrow=True)
+        for block in list(self.function.body.blocks)[1:]:
+            self._split_arguments(block)
         for block in list(self.function.body.blocks):
             self._block(block)
         for op in reversed(self.dead):
             op.detach()
             op.erase()
+        for argument in self.dead_arguments:
+            argument.block.erase_arg(argument)
 
     # Which pointers, before anything is changed
 
@@ -258,6 +268,12 @@ class _Function:
         before = len(self.kept)
         for block in self.function.body.blocks:
             self._kinds(block, kinds)
+        for block in self.function.body.blocks:
+            for passed, targets in _jumps(block.last_op):
+                for argument, value in zip(targets, passed, strict=True):
+                    if argument in kinds and kinds.get(value) != kinds[argument]:
+                        self.kept.add(argument)
+        self.kinds = kinds
         return len(self.kept) > before
 
     def _kinds(self, block: Block, kinds: dict[SSAValue, bool]) -> None:
@@ -278,6 +294,11 @@ class _Function:
                     elif argument in kinds:
                         kinds[result] = kinds[argument]
                 continue
+            if isinstance(op, scf.WhileOp):
+                self._kinds_of_while(op, kinds)
+                continue
+            for passed, arguments in _jumps(op):
+                self._pass_kinds(arguments, passed, kinds)
             for region in op.regions:
                 for inner in region.blocks:
                     self._kinds(inner, kinds)
@@ -293,6 +314,25 @@ class _Function:
             elif isinstance(op, (tt.AddPtrOp, *_MOVES_ELEMENTS)) and op.operands[0] in kinds:
                 kinds[op.results[0]] = kinds[op.operands[0]]
 
+    def _kinds_of_while(self, op: scf.WhileOp, kinds: dict[SSAValue, bool]) -> None:
+        before, after = (region.block for region in op.regions)
+        self._pass_kinds(before.args, operand_values(op), kinds)
+        self._kinds(before, kinds)
+        passed = operand_values(cast(Operation, before.last_op))[1:]
+        for values in (after.args, op.results):
+            self._pass_kinds(values, passed, kinds)
+        self._kinds(after, kinds)
+        for argument, value in zip(before.args, operand_values(cast(Operation, after.last_op)), strict=True):
+            if argument in kinds and kinds.get(value) != kinds[argument]:
+                self.kept.add(argument)
+
+    def _pass_kinds(
+        self, arguments: Sequence[SSAValue], values: Sequence[SSAValue], kinds: dict[SSAValue, bool]
+    ) -> None:
+        for argument, value in zip(arguments, values, strict=True):
+            if value in kinds and argument not in self.kept:
+                kinds.setdefault(argument, kinds[value])
+
     # Rewriting
 
     def _block(self, block: Block) -> None:
@@ -303,15 +343,18 @@ class _Function:
         if isinstance(op, scf.ForOp):
             self._for(op)
             return
+        if isinstance(op, scf.WhileOp):
+            self._while(op)
+            return
         for region in op.regions:
             for block in list(region.blocks):
                 self._block(block)
         if isinstance(op, scf.IfOp):
             self._if(op)
-        elif (isinstance(op, scf.YieldOp) and isinstance(op.parent_op(), scf.ForOp | scf.IfOp)) or not any(
-            operand in self.pointers for operand in operand_values(op)
-        ):
+        elif _ends_rebuilt(op) or not any(operand in self.pointers for operand in operand_values(op)):
             return
+        elif isinstance(op, cf.BranchOp | cf.ConditionalBranchOp):
+            self._jump(op)
         elif isinstance(op, tt.AddPtrOp):
             self._add(op)
         elif isinstance(op, _MOVES_ELEMENTS):
@@ -408,49 +451,167 @@ class _Function:
     def _for(self, op: scf.ForOp) -> None:
         body = op.regions[0].block
         inits = operand_values(op)[3:]
-        split = [
-            self.pointers[init] if init in self.pointers and argument not in self.kept else None
-            for argument, init in zip(body.args[1:], inits, strict=True)
-        ]
+        end = cast(Operation, body.last_op)
         if not any(init in self.pointers for init in inits):
             self._block(body)
+            self._flatten(end, [None] * len(inits))
             return
-        at = Inserter.before(op)
-        values: list[SSAValue] = []
-        for init, pointer in zip(inits, split, strict=True):
-            if pointer is not None:
-                values += [pointer.base, pointer.offset]
-            else:
-                values.append(_materialized(self.pointers[init], op, init.type) if init in self.pointers else init)
-        block = Block(arg_types=[body.args[0].type, *(value.type for value in values)])
+        split = [
+            self._carried(self.pointers[init], _adds_scalars(value, argument))
+            if init in self.pointers and argument not in self.kept
+            else None
+            for argument, init, value in zip(body.args[1:], inits, operand_values(end), strict=True)
+        ]
+        values = self._flat(op, inits, split)
         new = scf.ForOp.create(
             operands=[*operand_values(op)[:3], *values],
             result_types=[value.type for value in values],
-            regions=[Region(block)],
+            regions=[op.detach_region(0)],
             attributes=dict(op.attributes),
         )
-        at.insert(new)
-        body.args[0].replace_all_uses_with(block.args[0])
-        position = 0
-        for argument, result, pointer in zip(body.args[1:], op.results, split, strict=True):
-            if pointer is None:
-                argument.replace_all_uses_with(block.args[position + 1])
-                result.replace_all_uses_with(new.results[position])
-                position += 1
-                continue
-            base, offset = block.args[position + 1 : position + 3]
-            self.pointers[argument] = replace(pointer, base=base, offset=offset)
-            base, offset = new.results[position : position + 2]
-            self.pointers[result] = replace(pointer, base=base, offset=offset)
-            position += 2
-        for inner in list(body.ops):
-            inner.detach()
-            block.add_op(inner)
-        self._block(block)
-        end = cast(Operation, block.last_op)
-        passed = [self.pointers.get(value) for value in operand_values(end)]
-        self._flatten(end, [p if was is not None else None for p, was in zip(passed, split, strict=True)])
+        Inserter.before(op).insert(new)
+        self._split_values(op.results, new.results, split)
+        self._split_in(body, split, 1)
+        self._block(body)
+        self._flatten(end, self._passed(end, split))
         self.dead.append(op)
+
+    def _while(self, op: scf.WhileOp) -> None:
+        before, after = (region.block for region in op.regions)
+        inits = operand_values(op)
+        split = [
+            self._carried(self.pointers[init], is_uniform=False)
+            if init in self.pointers and argument not in self.kept
+            else None
+            for argument, init in zip(before.args, inits, strict=True)
+        ]
+        values = self._flat(op, inits, split)
+        self._split_in(before, split, 0)
+        self._block(before)
+        condition = cast(Operation, before.last_op)
+        passed = [None, *(self.pointers.get(value) for value in operand_values(condition)[1:])]
+        self._flatten(condition, passed)
+        new = scf.WhileOp.create(
+            operands=values,
+            result_types=[value.type for value in operand_values(condition)[1:]],
+            regions=[op.detach_region(0) for _ in range(2)],
+            attributes=dict(op.attributes),
+        )
+        Inserter.before(op).insert(new)
+        self._split_values(op.results, new.results, passed[1:])
+        self._split_in(after, passed[1:], 0)
+        self._block(after)
+        end = cast(Operation, after.last_op)
+        self._flatten(end, self._passed(end, split))
+        self.dead.append(op)
+
+    def _passed(self, end: Operation, split: Sequence[FatPointer | None]) -> list[FatPointer | None]:
+        """What `end` passes for those that are split."""
+        return [was and self.pointers[value] for value, was in zip(operand_values(end), split, strict=True)]
+
+    def _carried(self, pointer: FatPointer, is_uniform: bool) -> FatPointer:
+        return replace(pointer, can_narrow=pointer.can_narrow and (is_uniform or self.narrow_carried))
+
+    def _flat(self, op: Operation, values: Sequence[SSAValue], split: Sequence[FatPointer | None]) -> list[SSAValue]:
+        """What is passed on for `values` before `op`."""
+        flat: list[SSAValue] = []
+        for value, pointer in zip(values, split, strict=True):
+            if pointer is not None:
+                flat += [pointer.base, pointer.offset]
+            else:
+                flat.append(_materialized(self.pointers[value], op, value.type) if value in self.pointers else value)
+        return flat
+
+    def _split_values(
+        self, old: Sequence[SSAValue], new: Sequence[SSAValue], split: Sequence[FatPointer | None]
+    ) -> None:
+        """Each of `old` is one or two of `new`."""
+        position = 0
+        for value, pointer in zip(old, split, strict=True):
+            if pointer is None:
+                value.replace_all_uses_with(new[position])
+                position += 1
+            else:
+                base, offset = new[position : position + 2]
+                self.pointers[value] = replace(pointer, base=base, offset=offset)
+                position += 2
+
+    def _split_in(self, block: Block, split: Sequence[FatPointer | None], first: int) -> None:
+        """The arguments of `block` from `first` on that are pointers become two; the old ones go with what uses them."""
+        position = first
+        for pointer in split:
+            old = block.args[position]
+            if pointer is not None:
+                base = block.insert_arg(pointer.base.type, position)
+                offset = block.insert_arg(pointer.offset.type, position + 1)
+                self.pointers[old] = replace(pointer, base=base, offset=offset)
+                self.dead_arguments.append(old)
+                position += 2
+            position += 1
+
+    # Branches
+
+    def _split_arguments(self, block: Block) -> None:
+        """Those of a block that others jump to."""
+        for old in list(block.args):
+            if old not in self.kinds:
+                continue
+            is_small = self.kinds[old]
+            element = i32 if is_small else IntegerType(64)
+            of_tensor = instance_of(old.type, TensorType)
+            base = block.insert_arg(element_type(old.type) if of_tensor else old.type, old.index)
+            offset = block.insert_arg(with_element(old.type, element) if of_tensor else element, old.index)
+            self.pointers[old] = FatPointer(base, offset, is_small, self.narrow_carried)
+            self.split_arguments |= {base, offset}
+            self.dead_arguments.append(old)
+
+    def _jump(self, op: cf.BranchOp | cf.ConditionalBranchOp) -> None:
+        groups: list[list[SSAValue]] = []
+        for passed, arguments in _jumps(op):
+            before = [argument for argument in arguments if argument not in self.split_arguments]
+            split = [self.pointers[v] if a in self.pointers else None for v, a in zip(passed, before, strict=True)]
+            groups.append(self._flat(op, passed, split))
+        if isinstance(op, cf.BranchOp):
+            new: Operation = cf.BranchOp(op.successor, *groups[0])
+        else:
+            new = cf.ConditionalBranchOp(op.cond, op.then_block, groups[0], op.else_block, groups[1])
+        Inserter.before(op).insert(new)
+        op.detach()
+        op.erase()
+
+
+def _ends_rebuilt(op: Operation) -> bool:
+    """Whether the op around is made anew with what `op` passes on."""
+    around = op.parent_op()
+    if isinstance(op, scf.YieldOp):
+        return not isinstance(around, scf.IndexSwitchOp)
+    return isinstance(op, scf.ConditionOp)
+
+
+def _jumps(op: Operation | None) -> list[tuple[Sequence[SSAValue], Sequence[SSAValue]]]:
+    """What a branch passes, and the arguments that it passes that for."""
+    if isinstance(op, cf.BranchOp):
+        return [(op.arguments, op.successor.args)]
+    if isinstance(op, cf.ConditionalBranchOp):
+        return [(op.then_arguments, op.then_block.args), (op.else_arguments, op.else_block.args)]
+    return []
+
+
+def _adds_scalars(value: SSAValue, start: SSAValue) -> bool:
+    """Whether `value` is `start` plus what all elements share."""
+    while value is not start:
+        op = value.owner
+        if not isinstance(op, tt.AddPtrOp):
+            return False
+        offset = op.offset
+        if (
+            instance_of(offset.type, TensorType)
+            and not isinstance(offset.owner, tt.SplatOp)
+            and splat_number(offset) is None
+        ):
+            return False
+        value = op.ptr
+    return True
 
 
 def _either(one: FatPointer, other: FatPointer, base: SSAValue, offset: SSAValue) -> FatPointer:

@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.dialects import arith, llvm, tt, ttg, ttng
+from minitriton.dialects import amdg, arith, llvm, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
@@ -26,7 +26,9 @@ _HARMLESS = (
     ttng.FenceAsyncSharedOp,
     ttg.AsyncCommitGroupOp,
     ttg.AsyncWaitOp,
+    ttg.LocalAllocOp,
     ttg.LocalLoadOp,
+    amdg.LocalLoadPackedTransposedOp,
     ttg.LocalStoreOp,
     tt.DescriptorLoadOp,
     tt.DescriptorGatherOp,

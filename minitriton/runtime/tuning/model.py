@@ -40,32 +40,32 @@ UNKNOWN_TRIPS = 8
 class Weights:
     """What the model multiplies by: 1 would be a data sheet's number. Only their ratios matter for a ranking."""
 
-    launch: float = 2600.0
+    launch: float = 1.43e04
     """Cycles of a launch that does nothing."""
-    start: float = 140
+    start: float = 135
     """Of a CTA before its first load, and after its last store."""
-    iteration: float = 69.4
+    iteration: float = 73.7
     """Of a loop's barriers and waits, a run."""
-    latency: float = 1.68
-    tensor: float = 0.53
-    shared: float = 0.941
-    l2: float = 0.635
-    l2_all: float = 0.597
+    latency: float = 1.51
+    tensor: float = 0.626
+    shared: float = 0.885
+    l2: float = 0.536
+    l2_all: float = 0.419
     """Of L2 as a whole, which all SMs share: `l2` is what one of them can get."""
-    memory: float = 0.269
-    issue: float = 0.456
-    special: float = 2.03
-    narrow: float = 0.298
-    lines: float = 0.39
-    serial: float = 1.03
-    spill: float = 0.882
-    reduce: float = 10.3
+    memory: float = 0.275
+    issue: float = 0.643
+    special: float = 2.01
+    narrow: float = 0.324
+    lines: float = 0.358
+    serial: float = 1.14
+    spill: float = 0.778
+    reduce: float = 10.4
     """Cycles of a reduction across the lanes of a warp, and as many again across warps."""
-    order: float = 2.44
+    order: float = 2.43
     """Of the norm of what happens at the same time."""
-    in_flight: float = 1.4
+    in_flight: float = 1.6
     """By how much memory is slower where no more bytes are under way than bandwidth times latency."""
-    resident: float = 7.03
+    resident: float = 6.92
     """Of L2, what holds operands that are read again."""
 
 
@@ -252,7 +252,8 @@ class Profile:
             if loop is None or not any(dot.loop == loop for dot in self.roles.dots):
                 instructions = weights.issue * amounts["issue"] + weights.special * amounts["special"]
                 busy = busy + instructions * np.maximum(SCHEDULERS / self.warps, 1)
-                total += np.where(loads, latency + (runs - 1) * latency / 2, 0.0) + busy * runs
+                moved = weights.l2 * amounts["l2"]  # a CTA alone does nothing else while it stores its result
+                total += np.where(loads, latency + (runs - 1) * latency / 2, 0.0) + (busy + moved) * runs
                 continue
             staged = (self.stages > 1) & (amounts["through"] == 0)
             arrival = latency + weights.l2 * amounts["l2"]

@@ -7,6 +7,7 @@ minitriton-opt --load tests/plugins/triton_test_passes/__init__.py --test-print-
 from minitriton.pipeline.pass_registry import load_own_passes
 from triton_test_passes import (
     allocate_shared_memory,
+    name_target,
     print_alias,
     print_alignment,
     print_allocation,
@@ -19,6 +20,7 @@ from triton_test_passes import (
 
 __all__ = [
     "allocate_shared_memory",
+    "name_target",
     "print_alias",
     "print_alignment",
     "print_allocation",

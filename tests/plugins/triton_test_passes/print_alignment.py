@@ -71,3 +71,10 @@ class PrintAlignment(Pass, origin="triton"):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for remark in alignment_remarks(op):
             print(remark, file=sys.stderr)
+
+
+@register_pass
+class PrintAlignmentOnAMD(PrintAlignment, origin="triton"):
+    """Under the name of Triton's tests for AMD."""
+
+    name = "test-print-amd-alignment"
