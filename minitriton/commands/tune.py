@@ -15,14 +15,14 @@ from typing import Any
 
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import load_kernel
-from minitriton.commands.shared_options import add_json
+from minitriton.commands.shared_options import add_arch, add_json
 from minitriton.commands.signature import DIVISIBLE, ast_source, split_items
-from minitriton.errors import MinitritonError, did_you_mean
+from minitriton.errors import MinitritonError, SourceLocation, did_you_mean
 from minitriton.frontend.function import JITCallable
 from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.jit import JITFunction
-from minitriton.target import known_architectures, target_named
+from minitriton.target import default_arch, target_named
 
 
 def add_tune_command(commands: Subcommands) -> None:
@@ -39,7 +39,7 @@ def add_tune_command(commands: Subcommands) -> None:
         metavar="NAME=N,...",
         help="integer arguments, strides too: M=4096,N=4096,K=512",
     )
-    tune.add_argument("--arch", default="90", help=f"compute capability times ten ({known_architectures()})")
+    add_arch(tune)
     tune.add_argument("--most", type=int, default=10, help="how many configurations to show")
     tune.add_argument(
         "--html", metavar="FILE", help="also writes a page: all configurations, and why others are dropped"
@@ -64,7 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         items = {**fixed, **{name: f"{name}={value}" for name, value in values.items()}}
         return ast_source(kernel, ",".join(items[name] for name in kernel.arg_names if name in items))
 
-    problem = problem_of_source(kernel, source_of, free, sizes, None, target_named(arguments.arch))
+    target = target_named(arguments.arch or default_arch())
+    if target.backend != "cuda":
+        raise MinitritonError(
+            f"the model of time that ranks configurations knows NVIDIA's GPUs, not {target.arch}",
+            SourceLocation(kernel.file_name, kernel.begin_line),
+            help=f"search by what the emulator counts: minitriton search {arguments.source} --arch {target.arch} --vary num_warps=2,4,8",
+        )
+    problem = problem_of_source(kernel, source_of, free, sizes, None, target)
     ranking = rank(problem)
     if arguments.html:
         write_output(Path(arguments.html), _page(json.loads(ranking.explain(most=len(ranking), as_json=True))))

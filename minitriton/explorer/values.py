@@ -26,6 +26,7 @@ from minitriton.explorer.execution import named_arrays
 from minitriton.explorer.snapshot import KeptModule
 from minitriton.explorer.wire import HeldJson, ShownJson, ValuesJson
 from minitriton.interpreter.values import decoder, is_float
+from minitriton.interpreter.warps.warp_group_ops import Unfinished
 from minitriton.lab.execution import Launch, Level, Outcome
 
 MOST_ELEMENTS = 1 << 16
@@ -109,12 +110,12 @@ def held_values(kept: KeptModule, launch: Launch) -> HeldJson:
         if count == 0:
             for at, value in enumerate(op.operands):
                 if value not in seen and value in tensors and not isinstance(value.owner, Operation):
-                    seen[value] = np.array(operands[at])
+                    seen[value] = _copy(operands[at])
             for at, value in enumerate(op.results):
                 if value in tensors:
                     runs[value] += 1
                     if value not in seen:
-                        seen[value] = np.array(found if len(op.results) == 1 else found[at])
+                        seen[value] = _copy(found if len(op.results) == 1 else found[at])
         return found
 
     launch.arguments.fresh()
@@ -158,15 +159,20 @@ def _seen(kept: KeptModule, value: SSAValue, launch: Launch, program: int) -> li
         if count > program:
             raise _Seen
         if count == program and op is maker:
-            seen.append(np.array(found if len(op.results) == 1 else found[_number(op, value)]))
+            seen.append(_copy(found if len(op.results) == 1 else found[_number(op, value)]))
         elif count == program and op is taker:
-            seen.append(np.array(operands[next(at for at, one in enumerate(op.operands) if one is value)]))
+            seen.append(_copy(operands[next(at for at, one in enumerate(op.operands) if one is value)]))
         return found
 
     outcome = launch.interpret(kept.module, observe)
     if not seen and (outcome.gap or outcome.fault) and count <= program:
         raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
     return seen
+
+
+def _copy(held: Any) -> np.ndarray:
+    """What is held at this moment; of an asynchronous dot what it will have given when it is waited for."""
+    return np.array(held.value if isinstance(held, Unfinished) else held)
 
 
 def _number(op: Operation, value: SSAValue) -> int:

@@ -132,3 +132,21 @@ def hip_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> lis
         *llvm_passes(target, options),
         *emission_steps(target, options, switches),
     ]
+
+
+def gluon_passes() -> list[str]:
+    """Of a Gluon kernel, whose first IR is TTGIR: inlines, resolves the layouts that the author left open, cleans up."""
+    return [
+        "gluon-inline{control-flow=false}",
+        "gluon-infer-coalesced-encodings",
+        "gluon-resolve-auto-encodings",
+        "sccp",
+        "triton-loop-aware-cse",
+        "gluon-canonicalize{control-flow=false}",
+        "tritongpu-combine-tensor-select-and-if",
+    ]
+
+
+def gluon_hip_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
+    """All steps of a Gluon kernel for one of AMD's GPUs."""
+    return [*gluon_passes(), *llvm_passes(target, options), *emission_steps(target, options, switches)]

@@ -85,6 +85,7 @@ def properties_of(value: object, ext: str, target: GPUTarget) -> frozenset[Prope
     facts |= {Property.NO_DESCRIPTORS, Property.NO_ASYNC_DOTS, Property.NO_PARTITIONS} - found
     if not target.features.has_wgmma:
         facts.add(Property.NO_ASYNC_DOTS)
+        found.discard(Property.NO_ASYNC_DOTS)
     if ext in ("ttgir", "gluon") and num_ctas(value) == 1:
         facts.add(Property.NO_CLUSTERS)
     return with_implied(frozenset(facts - found))

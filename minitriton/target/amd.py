@@ -1,4 +1,4 @@
-"""AMD's GPUs as targets: what each can do, and the options of a compile for it. Kernels in Gluon become IR, and no pass lowers that yet.
+"""AMD's GPUs as targets: what each can do, and the options of a compile for it.
 
 GPUTarget("hip", "gfx942", 64)      module attributes {ttg.target = "hip:gfx942", "ttg.threads-per-warp" = 64 : i32}
 
@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
-from minitriton.errors import MinitritonError
 from minitriton.target import CompileOptions, GPUTarget
 from minitriton.target.architectures import Architecture
 from minitriton.target.option_types import OptionType, integer
@@ -80,14 +79,6 @@ class HIPOptions(CompileOptions):
         if target.arch == "gfx942":
             given = {"allowed_dot_input_precisions": (*cls.allowed_dot_input_precisions, "tf32"), **given}
         return super().for_target(target, **given)
-
-
-def no_steps(target: GPUTarget, *_: object) -> NoReturn:
-    """Raises `MinitritonError`: there are no passes for Gluon's kernels on AMD's GPUs."""
-    raise MinitritonError(
-        f"kernels in Gluon for {target.ttg_target} become IR, and cannot be compiled further: no pass lowers `amdg` yet",
-        help="write the kernel with tl, compile for cuda, or read the IR that the frontend makes",
-    )
 
 
 class Mfma(NamedTuple):

@@ -107,7 +107,7 @@ BACKENDS: dict[str, BackEnd] = {
         architectures="minitriton.target.amd:ARCHITECTURES",
         target_info="minitriton.codegen.amd.target_info:AMD",
         pipeline="minitriton.pipeline.amd_pipelines:hip_steps",
-        gluon_pipeline="minitriton.target.amd:no_steps",
+        gluon_pipeline="minitriton.pipeline.amd_pipelines:gluon_hip_steps",
         options="minitriton.target.amd:HIPOptions",
         passes={
             "translate-to-amdgpu-llvm-ir": "minitriton.codegen.amd.emission",

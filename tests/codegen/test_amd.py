@@ -583,3 +583,18 @@ def test_a_function_without_its_library_is_an_error_at_the_kernel_s_line(
     line = inspect.getsourcelines(by_library.fn)[1] + 4
     with pytest.raises(MinitritonError, match=rf"test_amd.py:{line}:\d+.*acos_f32 is computed by ROCm's ocml.bc"):
         _by_library(1)
+
+
+def test_configurations_are_searched_by_what_the_emulator_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "scatter_add", "--arch", "gfx942", "--budget", "2", "--vary", "num_warps=2,4"]) == 0
+    assert re.search(r"scatter_add gfx942: instructions \d+ -> \d+", capsys.readouterr().out)
+
+
+def test_tune_ranks_for_nvidia_s_gpus_and_says_what_to_do_for_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    assert main(["tune", f"{__file__}:matmul", "--signature", "*fp16,*fp16,*fp32,64,64,64,32"]) == 1
+    shown = capsys.readouterr().err
+    assert re.search(r"test_amd.py:\d+: error: the model of time .* not gfx942", shown)
+    assert "minitriton search" in shown and "--arch gfx942" in shown

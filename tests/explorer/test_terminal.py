@@ -205,7 +205,7 @@ def test_a_run_on_a_gpu_shows_what_the_arrays_hold_as_one_on_the_emulator_does(
     )
     emulated = json.loads(said(capsys, *given, "--arg", "n=200", "--json"))
     monkeypatch.setattr(run_command, "has_gpu", lambda: True)
-    monkeypatch.setattr(run_command, "get_driver", Driver)
+    monkeypatch.setattr(run_command, "get_cuda_driver", Driver)
     monkeypatch.setattr(run_command, "run_on_gpu", stands_for_the_gpu)
     found = json.loads(said(capsys, *given, "--arg", "n=200", "--gpu", "--json"))
     assert found["device"] == "a GPU" and found["arrays"] == emulated["arrays"]

@@ -11,7 +11,7 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.session import ExplorerSession
-from minitriton.explorer.values import held_values, shown_numbers
+from minitriton.explorer.values import held_values, shown_numbers, values_of
 
 KERNEL = """
 import triton
@@ -127,3 +127,20 @@ def test_what_is_large_is_thinned_evenly(looked: Looked) -> None:
     assert shown["every"] == [4, 2] and shown["rows"] == 32 and shown["shape"] == [128, 64]
     assert shown["data"][:3] == [0.0, 2.0, 4.0] and shown["data"][32] == 4 * 64
     assert shown_numbers(np.arange(4096), (), 1024, thins=True)["every"] == [1, 4]
+
+
+def test_a_dot_in_flight_holds_what_it_will_have_given() -> None:
+    signature = "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,BM=64,BN=64,BK=64"
+    asked = CompileRequest(
+        "minitriton_kernels/lessons/tour.py:matmul", signature, numbers=("m=64", "n=64", "k=128"), grid="1"
+    )
+    session = ExplorerSession()
+    opened = session.opened(asked)
+    last = [one.after for one in opened.recording.steps if one.after.level == "ttgir"][-1]
+    assert last.kept is not None
+    name = next(
+        line.defines[0] for line in last.lines if "warp_group_dot" in line.text and "isAsync = true" in line.text
+    )
+    held = held_values(last.kept, opened.program.launch())
+    assert held["arrays"] and held["values"][name]["shape"] == [64, 64] and held["values"][name]["most"] > 0
+    assert values_of(last.kept, name, opened.program.launch())["most"] == held["values"][name]["most"]

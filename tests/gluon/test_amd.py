@@ -1,10 +1,12 @@
-"""Gluon for AMD's GPUs: kernels become IR. Layouts were compared with those that Triton 3.6.0 gives for 3,894 shapes and instructions."""
+"""Gluon for AMD's GPUs: kernels become IR, and assembly that the emulator runs. Layouts were compared with those that Triton 3.6.0 gives for 3,894 shapes and instructions."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from minitriton import compile
@@ -13,7 +15,7 @@ from minitriton.experimental import gluon
 from minitriton.experimental.gluon import language as gl
 from minitriton.experimental.gluon.amd.gfx1250 import TensorDescriptor
 from minitriton.experimental.gluon.language import amd
-from minitriton.experimental.gluon.language.amd import cdna3, cdna4, gfx1250, rdna4
+from minitriton.experimental.gluon.language.amd import cdna3, cdna4, gfx1250, rdna3, rdna4
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.runtime.jit import MockTensor
 from minitriton.target import GPUTarget
@@ -174,7 +176,53 @@ def test_where_the_elements_of_a_result_are(layout: amd.AMDMFMALayout, registers
     assert (list(bases["register"]), list(bases["lane"])) == (registers, lanes)
 
 
-def test_compiling_further_says_that_there_is_no_back_end() -> None:
-    source = dot.ASTSource(dot, {}, {(0,): amd.AMDWMMALayout(2, False, [2, 2]), (1,): 8, (2,): False})
-    with pytest.raises(MinitritonError, match=r"hip:gfx1200 become IR.*no pass lowers `amdg` yet"):
-        compile(source, target=RDNA4)
+@gluon.jit
+def matmul(
+    a,
+    b,
+    c,
+    M: gl.constexpr,
+    N: gl.constexpr,
+    K: gl.constexpr,
+    blocked: gl.constexpr,
+    result: gl.constexpr,
+    k_width: gl.constexpr,
+    kind: gl.constexpr,
+):
+    m, n = gl.arange(0, M, layout=gl.SliceLayout(1, blocked)), gl.arange(0, N, layout=gl.SliceLayout(0, blocked))
+    k, rows = gl.arange(0, K, layout=gl.SliceLayout(0, blocked)), gl.arange(0, K, layout=gl.SliceLayout(1, blocked))
+    x = cdna3.buffer_load(a, m[:, None] * K + k[None, :])
+    y = cdna3.buffer_load(b, rows[:, None] * N + n[None, :])
+    left = gl.convert_layout(x, gl.DotOperandLayout(0, result, k_width))
+    right = gl.convert_layout(y, gl.DotOperandLayout(1, result, k_width))
+    acc = gl.zeros([M, N], gl.float32, layout=result)
+    if kind == "mfma":
+        acc = cdna3.mfma(left, right, acc)
+    elif kind == "rdna3":
+        acc = rdna3.wmma(left, right, acc)
+    else:
+        acc = rdna4.wmma(left, right, acc)
+    cdna3.buffer_store(gl.convert_layout(acc, blocked), c, m[:, None] * N + n[None, :])
+
+
+@pytest.mark.parametrize(
+    ("arch", "kind", "layout", "k_width", "instruction"),
+    [
+        ("gfx942", "mfma", amd.AMDMFMALayout(3, [32, 32, 8], True, [2, 2]), 4, "v_mfma_f32_32x32x8_f16"),
+        ("gfx950", "mfma", amd.AMDMFMALayout(4, [16, 16, 32], True, [4, 1]), 8, "v_mfma_f32_16x16x32_f16"),
+        ("gfx1100", "rdna3", amd.AMDWMMALayout(1, True, [2, 2]), 16, "v_wmma_f32_16x16x16_f16"),
+        ("gfx1200", "rdna4", amd.AMDWMMALayout(2, False, [2, 2]), 8, "v_wmma_f32_16x16x16_f16"),
+    ],
+)
+def test_a_matmul_runs_on_the_emulator(arch: str, kind: str, layout: Any, k_width: int, instruction: str) -> None:
+    lanes = 64 if arch.startswith("gfx9") else 32
+    blocked = gl.BlockedLayout([1, 8], [lanes // 4, 4], [4, 1], [1, 0])
+    constants = {"M": 64, "N": 64, "K": 32, "blocked": blocked, "result": layout, "k_width": k_width, "kind": kind}
+    source = matmul.ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "c": "*fp32"}, constants)
+    kernel = compile(source, target=GPUTarget("hip", arch, lanes))
+    assert instruction in kernel.asm["amdgcn"]
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, shape).astype(np.float16) for shape in ((64, 32), (32, 64)))
+    c = np.zeros((64, 64), np.float32)
+    kernel[(1,)](a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b)

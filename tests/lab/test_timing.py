@@ -17,7 +17,7 @@ from minitriton.lab.sweeping.configuration import KernelProgram
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker
 from minitriton.lab.sweeping.tuning_task import TuningTask
 from minitriton.runtime._allocation import current_allocator
-from minitriton.runtime.cuda_driver import LoadedKernel, TensorMapAddress
+from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress
 from minitriton.runtime.launching import loading
 from minitriton.target.tensor_map import TensorMap
 from minitriton.tools.tensor_descriptor import TensorDescriptor
@@ -72,6 +72,8 @@ class HostLibrary:
 class HostDriver:
     """A driver of a device whose memory is the host's."""
 
+    launch_function = CudaDriver.launch_function
+
     def __init__(self) -> None:
         self.library = HostLibrary()
         self.maps: list[TensorMap] = []
@@ -118,7 +120,7 @@ def task() -> TuningTask:
 def driver(monkeypatch: pytest.MonkeyPatch) -> HostDriver:
     driver = HostDriver()
     monkeypatch.setattr(timing, "has_gpu", lambda: True)
-    monkeypatch.setattr(timing, "get_driver", lambda: driver)
+    monkeypatch.setattr(timing, "get_cuda_driver", lambda: driver)
     monkeypatch.setattr(loading, "get_driver", lambda: driver)
     return driver
 

@@ -10,12 +10,15 @@ import pytest
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
+from minitriton.runtime.cuda_driver import CudaDriver
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape, SmallGridFunction
 from minitriton.runtime.launching.loading import generic_call, passed_values
 
 
 class RecordingDriver:
     """A driver whose launch copies what a real one would read."""
+
+    launch_function = CudaDriver.launch_function
 
     def __init__(self, code: int = 0, function: int = 7) -> None:
         self.launches: list[tuple[tuple[Any, ...], bytes]] = []

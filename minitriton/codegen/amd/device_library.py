@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -98,8 +98,7 @@ def function_of(symbol: str, operands: Sequence[Attribute], result: Attribute) -
     is_single = F32 in (*operands, result) and F64 not in operands
     name = bare[:-1] if is_single and bare.endswith("f") and bare not in _CASTS else bare
     name = name[1:] if re.match(r"[fd](add|sub|mul|div|sqrt|rcp)_r", name) else name
-    if name in ("fma_rn", "fmaf_rn"):
-        name = "fma_rn"
+    name = name.replace("fmaf_r", "fma_r")
     if name in _OVERLOADED:
         return lambda b, v: b.overloaded(f"llvm.{_OVERLOADED[name]}", v)
     if name in _BINARY:
@@ -114,6 +113,17 @@ def function_of(symbol: str, operands: Sequence[Attribute], result: Attribute) -
         return lambda b, v: _with_flag(b, "llvm.abs", v[0])
     if name in ("mulhi", "umulhi", "mul64hi", "umul64hi"):
         return lambda b, v: _high(b, v, is_unsigned=name[0] == "u")
+    if name in _INTEGERS:
+        return lambda b, v: _in_64_bits(b, v, _INTEGERS[name], is_unsigned=name[0] == "u")
+    if name in ("llrint", "llround"):
+        return lambda b, v: _to_integer(b, b.overloaded(f"llvm.{name[2:]}", v), "rz", result, is_unsigned=False)
+    if name == "double2float_rn":
+        return lambda b, v: b.cast(L.FPTruncOp, v[0], F32)
+    if name == "fast_fdivide":
+        return lambda b, v: b.float_binary(L.FDivOp, v[0], v[1])
+    if name in ("double2hiint", "double2loint"):
+        shift = 32 if "hi" in name else 0
+        return lambda b, v: b.cast(L.TruncOp, b.lshr(b.bitcast(v[0], vector_type(I64, lanes(v[0].type))), shift), I32)
     if name == "saturate":
         return lambda b, v: b.overloaded(
             "llvm.maxnum", (b.overloaded("llvm.minnum", (v[0], b.constant(v[0].type, 1.0))), b.constant(v[0].type, 0.0))
@@ -126,7 +136,40 @@ def function_of(symbol: str, operands: Sequence[Attribute], result: Attribute) -
     width = "f32" if is_single else "f64"
     if rounded := _ROUNDED.match(name):
         return ocml(f"{rounded[1]}_{_ROUNDINGS[rounded[2]]}_{width}", result)
+    if F32 not in (*operands, result) and F64 not in (*operands, result):
+        return _absent(bare)
     return ocml(f"{_FAST.get(name) or _OTHER_NAMES.get(name, name)}_{width}", result)
+
+
+def _absent(name: str) -> Emit:
+    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        raise LoweringError(f"libdevice's {name} is not lowered for AMD's GPUs", help="write it with operators of tl")
+
+    return emit
+
+
+def _mean(b: Builder, v: list[SSAValue]) -> SSAValue:
+    return b.lshr(b.add(v[0], v[1]), 1)
+
+
+def _mean_up(b: Builder, v: list[SSAValue]) -> SSAValue:
+    return b.lshr(b.add(b.add(v[0], v[1]), b.constant(v[0].type, 1)), 1)
+
+
+def _multiply_24(b: Builder, v: list[SSAValue]) -> SSAValue:
+    first, second = (b.and_(value, b.constant(value.type, 0xFFFFFF)) for value in v)
+    return b.mul(first, second)
+
+
+_INTEGERS = {"hadd": _mean, "uhadd": _mean, "rhadd": _mean_up, "urhadd": _mean_up, "umul24": _multiply_24}
+"""Of integers of 32 bits, computed in 64: means, rounded down and up, and the low half of a multiplication of 24 bits."""
+
+
+def _in_64_bits(
+    b: Builder, v: Sequence[SSAValue], function: Callable[[Builder, list[SSAValue]], SSAValue], *, is_unsigned: bool
+) -> SSAValue:
+    extend = L.ZExtOp if is_unsigned else L.SExtOp
+    return b.cast(L.TruncOp, function(b, [b.cast(extend, value, I64) for value in v]), I32)
 
 
 def _with_flag(b: Builder, name: str, value: SSAValue) -> SSAValue:

@@ -82,7 +82,7 @@ def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
     assert isinstance(op.symbol, StringAttr)
     result, reps = op.results[0], operands_of(f, op)
     element = scalar_type(result.type)
-    symbol = op.symbol.data
+    symbol = op.symbol.data.replace("__triton_hip_", "__nv_")  # Triton's own names on AMD's GPUs, of the same functions
     if symbol.startswith("__nv_"):
         kinds = [scalar_type(value.type) for value in op.operands]
         f.values[result] = apply(f, reps, function_of(symbol, kinds, element))

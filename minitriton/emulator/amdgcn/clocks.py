@@ -16,8 +16,10 @@ class WaveClocks(Clocks):
 
     in_order = True
 
-    def __init__(self, groups: int, warps: int, enabled: bool) -> None:
+    def __init__(self, groups: int, warps: int, enabled: bool, most: int = 63) -> None:
         super().__init__(groups, warps, enabled)
+        self.most = most
+        """Accesses that may be under way, as many as the counter counts; the next one waits for the first."""
         self.done = np.zeros(groups * warps, np.int32)
         self.issued = np.zeros(groups * warps, np.int32)
         self.released = self.done
@@ -26,6 +28,7 @@ class WaveClocks(Clocks):
     def issue(self, waves: np.ndarray) -> None:
         """An access by the given waves is in order."""
         self.issued[waves] += 1
+        self.done[waves] = np.maximum(self.done[waves], self.issued[waves] - self.most)
         self.synchronize_warps(waves)
 
     def barrier(self, groups: np.ndarray) -> None:
@@ -54,21 +57,18 @@ class Counter(WaveClocks):
     times[w, n % 64]: when access `n` of wave `w` was made.
     """
 
-    MOST = 63
-    """Accesses that may be under way; the next one waits for the first."""
-
     def __init__(self, groups: int, warps: int) -> None:
         super().__init__(groups, warps, False)
-        self.times = np.zeros((groups * warps, self.MOST + 1), np.int32)
+        self.times = np.zeros((groups * warps, self.most + 1), np.int32)
 
     def issue_at(self, waves: np.ndarray, times: np.ndarray) -> None:
         """An access by the given waves."""
         self.issued[waves] += 1
-        self.done[waves] = np.maximum(self.done[waves], self.issued[waves] - self.MOST)
-        self.times[waves, self.issued[waves] % (self.MOST + 1)] = times[waves]
+        self.done[waves] = np.maximum(self.done[waves], self.issued[waves] - self.most)
+        self.times[waves, self.issued[waves] % (self.most + 1)] = times[waves]
 
     def first_incomplete(self, waves: np.ndarray) -> np.ndarray:
         """The time of the first access that may be under way; beyond all times if there is none."""
         after = self.done[waves] + 1
-        times = self.times[waves, after % (self.MOST + 1)]
+        times = self.times[waves, after % (self.most + 1)]
         return np.where(after <= self.issued[waves], times, np.iinfo(np.int32).max)

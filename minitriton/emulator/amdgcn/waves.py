@@ -20,6 +20,8 @@ from minitriton.emulator.threads import Mask, Threads
 
 POISON = np.uint32(0xA5A5A5A5)
 VECTORS = 2 * ACCUMULATION
+_LDS_OF_CDNA = 15
+"""What `lgkmcnt` counts to on CDNA."""
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Waves(Threads):
         self.waves = self.count // kernel.lanes
         self.shape = self.waves, kernel.lanes
         self.wave = np.arange(self.waves)
-        self.clocks = self.lds = WaveClocks(ctas, self.warps_per_cta, check)
+        self.clocks = self.lds = WaveClocks(ctas, self.warps_per_cta, check, 63 if self.isa.is_rdna else _LDS_OF_CDNA)
         self.vector_memory = WaveClocks(ctas, self.warps_per_cta, check)
         self.scalar_memory = WaveClocks(ctas, self.warps_per_cta, False)
         self.loads: WaveClocks = self.vector_memory

@@ -31,7 +31,7 @@ from minitriton.layouts.conversion import conversion_scratch_bytes
 from minitriton.layouts.encodings import AmdMfma, AmdWmma, Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.to_linear import linear_encoding_of, to_linear_layout
 from minitriton.passes.tensor_layouts import element_bits, layout_of_tensor, with_layout
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.rewriter import Inserter
 from minitriton.target.amd import ARCHITECTURES
 
@@ -46,6 +46,7 @@ class OptimizeLdsUsage(Pass, stage="ttgir", origin="triton"):
     name: ClassVar[str] = "optimize-amd-lds-usage"
     acts_on = frozenset({ttg.ConvertLayoutOp})
     requires = frozenset({Property.ENCODINGS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
     target_arch: str = ""
     """LLVM's name of the GPU."""
     lds_limit: int = 0

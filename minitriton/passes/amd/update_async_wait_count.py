@@ -29,7 +29,7 @@ from minitriton.dialects.tt.types import element_type
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.pipeline.choice import remark
-from minitriton.pipeline.pass_registry import Pass, Property, register_pass
+from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import own_effects
 from minitriton.rewriting.rewriter import Inserter
@@ -46,6 +46,7 @@ class UpdateAsyncWaitCount(Pass, stage="ttgir", origin="triton"):
     name: ClassVar[str] = "tritonamdgpu-update-async-wait-count"
     acts_on = frozenset({ttg.AsyncWaitOp})
     requires = frozenset({Property.ENCODINGS})
+    keeps: ClassVar[frozenset[Property]] = KEPT_IN_PLACE
     arch_generation_name: str = ""
     """LLVM's name of the GPU."""
     sure_copies_only: bool = False
