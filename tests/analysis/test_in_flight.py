@@ -307,3 +307,27 @@ def test_a_wait_in_a_branch_leaves_what_began_on_the_way_to_it(inside: int, left
       }}"""
     (wait,) = ops_of(parse_module(text), ttg.AsyncWaitOp)
     assert groups_since(wait) == left
+
+
+@pytest.mark.parametrize(
+    ("inside", "carried", "left"), [("", "%a, %b", 1), ("", "%b, %a", 0), ("%x = ttg.async_commit_group", "%a, %b", 1)]
+)
+def test_a_token_that_a_loop_carries_on_as_it_is(inside: str, carried: str, left: int) -> None:
+    """The way back around the loop brings nothing new, and with no commit on it is never longer."""
+    text = f"""
+      module attributes {{"ttg.num-warps" = 4 : i32}} {{
+        tt.func @f(%n: i32) {{
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %first = ttg.async_commit_group
+          %second = ttg.async_commit_group
+          %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %first, %b = %second) -> (!ttg.async.token, !ttg.async.token) : i32 {{
+            %w = ttg.async_wait %a {{num = 0 : i32}}
+            {inside}
+            scf.yield {carried} : !ttg.async.token, !ttg.async.token
+          }}
+          tt.return
+        }}
+      }}"""
+    (wait,) = ops_of(parse_module(text), ttg.AsyncWaitOp)
+    assert groups_since(wait) == left

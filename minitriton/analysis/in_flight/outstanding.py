@@ -198,10 +198,12 @@ def groups_since(wait: Operation) -> int:
 
 
 class _Search:
-    """Follows a token back through loops; stops on ways that are longer than the shortest found."""
+    """Follows a token back through loops; stops on ways that are longer than the shortest found, or than one to the same token."""
 
     def __init__(self) -> None:
         self.least: float = math.inf
+        self.counts: dict[SSAValue, int] = {}
+        """Of what loops carry, the fewest commits with which it was come to."""
 
     def fewest(self, token: SSAValue, sink: Operation, count: int) -> float:
         if isinstance(token, OpResult):
@@ -212,6 +214,9 @@ class _Search:
         loop = token.block.parent_op()
         if not isinstance(loop, scf.ForOp) or token.index == 0:
             return 0
+        if self.counts.get(token, math.inf) <= count:
+            return self.least
+        self.counts[token] = count
         assert token.block.first_op is not None
         count += _commits_between(token.block.first_op, sink)
         if count >= self.least:
