@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def add_tune_command(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the ranking. Exit code 0."""
+    from minitriton.runtime.tuning.model import UNKNOWN_SIZE
     from minitriton.runtime.tuning.problem import problem_of_source
     from minitriton.runtime.tuning.ranking import rank
 
@@ -57,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     sizes = _sizes(arguments.size, kernel)
     fixed, free = _items(kernel, arguments.signature)
     for name, size in sizes.items():
-        if fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:
+        if fixed.get(name) == f"{name}=i32" and size == 1:
+            fixed[name] = f"{name}=1"  # as a launch specializes it: a stride of 1 makes neighbours contiguous
+        elif fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:
             fixed[name] += f":{DIVISIBLE}"
 
     def source_of(values: Any) -> ASTSource:
@@ -73,8 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
         )
     problem = problem_of_source(kernel, source_of, free, sizes, None, target)
     ranking = rank(problem)
+    missing = [name for name, item in fixed.items() if name not in sizes and item.startswith(f"{name}=i")]
+    unknown = f"without a --size: {', '.join(missing)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
+    made_up = f"{unknown}, an unknown stride as not 1" if missing else ""
+    if made_up:
+        print(made_up, file=sys.stderr)
     if arguments.html:
-        write_output(Path(arguments.html), _page(json.loads(ranking.explain(most=len(ranking), as_json=True))))
+        found = json.loads(ranking.explain(most=len(ranking), as_json=True))
+        write_output(Path(arguments.html), _page(found, made_up))
     print(ranking.explain(most=arguments.most, as_json=arguments.json))
     return 0
 
@@ -89,7 +99,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def _page(found: dict[str, Any]) -> str:
+def _page(found: dict[str, Any], made_up: str) -> str:
     """What `explain` says as JSON, as tables of a page that needs nothing else."""
     constants = list(dict.fromkeys(name for each in found["candidates"] for name in each["config"]))
     rows = [
@@ -104,7 +114,8 @@ def _page(found: dict[str, Any]) -> str:
     dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
     said = [f"{name}: {what}" for name, what in found["roles"].items()]
     said += [f"{number} {what.replace('_', ' ')}" for what, number in found["limits"].items()]
-    title = f"{found['kernel']} for {found['target']}, " + ", ".join(f"{n}={v}" for n, v in found["sizes"].items())
+    said += [made_up] if made_up else []
+    title = ", ".join([f"{found['kernel']} for {found['target']}", *(f"{n}={v}" for n, v in found["sizes"].items())])
     return (
         f"<!doctype html><meta charset='utf-8'><title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1><ul>"
         + "".join(f"<li>{escape(line)}</li>" for line in said)

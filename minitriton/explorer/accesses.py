@@ -181,7 +181,7 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
             f"addresses are known to be multiples of {width * size} bytes only, because of {source}",
             _promise(last, "let it be a multiple of 16: tl.multiple_of(value, 16)"),
         )
-    why = f"{width} neighbouring element{'s' * (width != 1)} are known to be contiguous, because of {source}"
+    why = f"{f'only {width}' if width > 1 else 'no'} neighbouring elements are known to be contiguous, because of {source}"
     return why, _contiguity_hint(chain, last)
 
 

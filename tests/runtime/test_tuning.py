@@ -296,6 +296,20 @@ def test_the_command_explains_in_text_json_and_a_page(tmp_path: Path, capsys: py
     assert found["candidates"][0]["why"] in text and found["dropped"][-1]["why"] in text
 
 
+def test_the_command_specializes_strides_of_1_and_names_sizes_that_nobody_gave(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*COMMAND, "--json"]) == 0
+    apart = capsys.readouterr()
+    assert "without a --size: stride_am, stride_ak, stride_bk, stride_bn, stride_cm;" in apart.err
+    strides = "stride_am=512,stride_ak=1,stride_bk=512,stride_bn=1,stride_cm=512"
+    assert main([*COMMAND, "--size", strides, "--json"]) == 0
+    along = capsys.readouterr()
+    assert not along.err
+    first, second = (json.loads(each.out)["candidates"][0] for each in (apart, along))
+    assert "lines" in first["why"] and "lines" not in second["why"] and second["microseconds"] < first["microseconds"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

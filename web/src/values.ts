@@ -121,9 +121,10 @@ export class ValuesTab {
       this.index[axis] = value;
     }));
     const unequal = then === null ? null : distance(now, then);
+    const finite = now.strange < now.shape.reduce((product, size) => product * size, 1);
     const said = [
-      `${now.shape.join(" × ") || "one number"}, ${now.array ? `elements of ${now.array}, ` : ""}from ${short(now.least)} to ${short(now.most)}, mean ${short(now.mean)}`,
-      now.strange ? `${now.strange} are not finite` : "",
+      `${now.shape.join(" × ") || "one number"}${now.array ? `, elements of ${now.array}` : ""}${finite ? `, from ${short(now.least)} to ${short(now.most)}, mean ${short(now.mean)}` : ""}`,
+      now.strange ? `${finite ? now.strange : "all"} are not finite` : "",
       part(now),
       now.of && now.of > 1 ? `the first of ${now.of} times that it is made` : "",
       then === null ? "" : unequal === null ? "before it had another shape" : unequal === 0 ? `the same before the ${what}` : `before the ${what} up to ${short(unequal)} apart`,
