@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import linecache
 import os
 import site
 import stat
@@ -23,6 +22,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from minitriton import knobs
+from minitriton.host.source_text import forget_changed_texts
 
 Stamps = dict[str, str]
 """By path of a file what changes with its content."""
@@ -97,7 +97,7 @@ def forget_changed_modules() -> None:
             del sys.modules[name]
     _modules.clear()
     importlib.invalidate_caches()
-    linecache.checkcache()
+    forget_changed_texts()
 
 
 def _see_modules() -> None:

@@ -38,6 +38,11 @@ def give_folder_of(path: str | Path) -> None:
     _given.add(os.path.dirname(os.path.realpath(path)))
 
 
+def forget_changed_texts() -> None:
+    """Files that changed on disk are read again."""
+    linecache.checkcache()
+
+
 def text_at(name: str) -> str | None:
     """The text of the file that data names; None where it may not be shown or cannot be read."""
     entered = linecache.cache.get(name)

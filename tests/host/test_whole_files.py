@@ -80,7 +80,7 @@ def test_a_folder_is_there_with_all_of_its_files_or_not_at_all(tmp_path: Path) -
 
 
 TEMPORARY = {
-    "as_triton/_filecheck.py", "codegen/assemblers.py", "explorer/triton_child.py", "explorer/verdicts.py", "fuzz/mutation/mutants.py",
+    "as_triton/_filecheck.py", "codegen/assemblers.py", "explorer/triton_child.py", "explorer/triton_reference.py", "explorer/verdicts.py", "fuzz/mutation/mutants.py",
     "fuzz/running/oracles.py", "runtime/build.py",
 }  # fmt: skip
 """Modules that write into a temporary folder of their own."""

@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7833, 40, 2),
+    "analysis": (7838, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
     "codegen": (14577, 78, 0),
@@ -36,7 +36,7 @@ PACKAGES = {
     "explorer": (8771, 51, 2),
     "frontend": (8339, 37, 0),
     "fuzz": (8618, 46, 1),
-    "host": (1293, 16, 0),
+    "host": (1298, 16, 0),
     "interpreter": (5294, 34, 0),
     "knobs": (885, 3, 0),
     "lab": (11517, 51, 5),
@@ -116,7 +116,7 @@ PAGES = 3
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 157852,
+    "lines": 157862,
     "files": 856,
     "files under 40 lines": 126,
     "modules with one importer": 176,
