@@ -68,7 +68,7 @@ kernel is Triton's, letter by letter, where that is asked for, and Triton's lit 
 `codegen` by 60 for ops done 8 lanes at a time (fewer spills) and for scans that read totals chunk by chunk (half the registers).
 `__main__` by 3: commands end without a search for cycles.
 `codegen` by 15: two neighbours of 16 bits in one atomic of AMD's.
-`analysis` by 8: the commits on the way into a branch are counted, those after it are not.
+`analysis` by 13: the commits on the way into a branch are counted, those after it are not. `host` by 5: texts that changed on disk are forgotten in one place.
 `explorer`, `frontend`, `pipeline` and `runtime` by 240: the lines that declare a Gluon kernel's layouts have them as pictures; a launch on the interpreter returns the kernel.
 `interpreter`, `emulator` and `lab` by 65: a missing fence between threads, or their cp.async, and wgmma or a bulk copy is found in Gluon by both.
 `explorer` by 150: eight more kernels in Gluon are walks of its tour.
