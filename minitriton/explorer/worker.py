@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, cast
 
@@ -90,7 +91,7 @@ class Worker:
             return
         context = _context()
         self._pipe, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
+        process = context.Process(target=_work, args=(theirs, *self._given, dict(os.environ), os.getcwd()), daemon=True)
         interrupts.start(process)
         self._process = process
         theirs.close()
@@ -195,8 +196,14 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> None:
-    """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe."""
+def _work(
+    pipe: Connection, keeps: bool, scratch: str | None, yields: bool, environment: Mapping[str, str], folder: str
+) -> None:
+    """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe. `environment` and `folder` are the server's of
+    now: the process that this one is a fork of may have begun with others, and both name what is stored."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if yields and hasattr(os, "nice"):
         os.nice(_NICE)

@@ -130,6 +130,17 @@ def test_what_else_a_compile_depends_on_names_its_entry(
     assert stored(question) is not None
 
 
+def test_a_process_stores_for_the_environment_that_its_server_has_now(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a fork of one that began when the server did."""
+    question = opening.question()
+    opening.answer(question)
+    monkeypatch.setenv("BLOCK", "256")
+    with Worker(keeps=False) as later:
+        Opening(opening.folder, later).answer(question)
+
+
 def test_only_whole_compiles_of_files_as_they_are_are_stored() -> None:
     asked = {"source": "k.py:k"}
     assert is_stored("compile", {"asked": asked}) and is_stored("states", {"asked": asked, "opens": True})
