@@ -4,7 +4,7 @@
 
 Instructions, VGPRs, SGPRs and bytes of LDS of the assembly; with `--run` also what it does on the AMDGCN emulator: instructions that waves issue,
 bytes of global memory in sectors of 32, passes over LDS and how many of them are bank conflicts. For each figure the geometric mean of
-minitriton's over Triton's, how many kernels have more and less, and those with over 1.10 of Triton's. `--arch` may be a GPU of 32 lanes a wave.
+minitriton's over Triton's, how many kernels have more and less, and those with over 1.10 of Triton's.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import json
 import re
 import statistics
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from amd_emulated import assembly, source_parts
+from amd_emulated import assembly, passed
 
 from minitriton.emulator import amdgcn
 from minitriton.lab import corpus
@@ -40,9 +39,7 @@ def resources(text: str, shared: int) -> dict[str, int]:
 
 def executed(case: Case, text: str, shared: int, seconds: float) -> dict[str, int]:
     """What the case's launch does on the emulator."""
-    arguments = case.inputs(np.random.default_rng(0))
-    given: list[Any] = [a for a in arguments if isinstance(a, np.ndarray | int | float | np.generic)]
-    given = [a for a, kind in zip(given, source_parts(case)[0].values(), strict=False) if kind != "constexpr"]
+    given = passed(case, case.inputs(np.random.default_rng(0)))
     report = amdgcn.run(text, None, case.grid, given, shared_bytes=shared, seconds=seconds)
     traffic = report.traffic.values()
     return {

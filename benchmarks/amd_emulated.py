@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,12 +69,17 @@ def worst(actual: np.ndarray, wanted: np.ndarray, tolerance: float) -> float:
     return float(np.where(equal, 0, np.nan_to_num(part, nan=np.inf)).max(initial=0))
 
 
+def passed(case: Case, arguments: Sequence[Any]) -> list[Any]:
+    """Those of a case's arguments that a launch passes: the others are constexprs."""
+    given = [a for a in arguments if isinstance(a, np.ndarray | int | float | np.generic)]
+    return [a for a, kind in zip(given, source_parts(case)[0].values(), strict=False) if kind != "constexpr"]
+
+
 def run(case: Case, text: str, shared: int, seconds: float) -> Outcome:
     """One kernel on the emulator."""
     arguments = case.inputs(np.random.default_rng(0))
     expected = case.expected(*(a.copy() if isinstance(a, np.ndarray) else a for a in arguments))
-    given: list[Any] = [a for a in arguments if isinstance(a, np.ndarray | int | float | np.generic)]
-    given = [a for a, kind in zip(given, source_parts(case)[0].values(), strict=False) if kind != "constexpr"]
+    given = passed(case, arguments)
     begun = time.process_time()
     try:
         report = amdgcn.run(text, None, case.grid, given, shared_bytes=shared, seconds=seconds)

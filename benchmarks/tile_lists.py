@@ -54,7 +54,7 @@ found = []
 for target in %r:
     asked = h.NvMatmulHeuristicsInterfaceEx(
         backend=h.NvMatmulHeuristicsTarget[target], flags=h.NvMatmulHeuristicsFlags.PERF_MODEL_BASED_AUTO_TUNING, gpu=h.NvMatmulHeuristicsNvidiaGpu.H200_SXM)
-    for name, precision, layout, m, n, k, batch in json.load(open(sys.argv[1])):
+    for name, precision, layout, m, n, k, batch in json.load(sys.stdin):
         problem = asked.makeNvMatmulHeuristicsProblem(m, n, k, h.NvMatmulHeuristicsMatmulLayout[layout], batch)
         for each in asked.get(problem, %d, precision):
             c = each["kernel"] if isinstance(each, dict) else each
@@ -86,7 +86,7 @@ def best_share(entries: Sequence[Entry], times: Times) -> tuple[float | None, in
     return share, len(entries) - len(found)
 
 
-def ask(python: str, chosen: Sequence[Case], scratch: Path) -> dict[tuple[str, str], list[Entry]]:
+def ask(python: str, chosen: Sequence[Case]) -> dict[tuple[str, str], list[Entry]]:
     """By target and case, what `nvidia-matmul-heuristics` lists, the best first; entries that split K or span CTAs are asked for without that."""
     problems: list[list[Any]] = []
     for case in chosen:
@@ -95,9 +95,8 @@ def ask(python: str, chosen: Sequence[Case], scratch: Path) -> dict[tuple[str, s
         batch = case.arguments[0].shape[0] if case.given["BATCHED"] else 1  # pyright: ignore[reportAttributeAccessIssue]
         layout = "NT_ROW_MAJOR" if kind in ("fp8e4nv", "i8") else "NN_ROW_MAJOR"
         problems.append([case.name, PRECISIONS[kind], layout, m, n, k, batch])
-    scratch.write_text(json.dumps(problems))
     done = subprocess.run(
-        [python, "-c", _ASK % (TARGETS, ASKED), str(scratch)], check=True, capture_output=True, text=True
+        [python, "-c", _ASK % (TARGETS, ASKED)], input=json.dumps(problems), check=True, capture_output=True, text=True
     )
     found: dict[tuple[str, str], list[Entry]] = {}
     for target, name, entry, _, _ in json.loads(done.stdout.splitlines()[-1]):
@@ -109,13 +108,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measured", type=Path, required=True)
     parser.add_argument("--heuristics", metavar="PYTHON", help="an interpreter with nvidia-matmul-heuristics")
-    parser.add_argument("--scratch", type=Path, default=Path("/tmp/tile_lists.json"))
     add_recording_option(parser)
     arguments = parser.parse_args()
     by_name = {case.name: case for case in cases()}
     rows = [r for r in rows_of([arguments.measured]) if r["case"].startswith("matmul ") and "fatal" not in r]
     chosen = [by_name[row["case"]] for row in rows]
-    asked = ask(arguments.heuristics, chosen, arguments.scratch) if arguments.heuristics else {}
+    asked = ask(arguments.heuristics, chosen) if arguments.heuristics else {}
     shares: dict[str, list[float]] = {}
     absent: dict[str, list[int]] = {}
     lines: list[str] = []
