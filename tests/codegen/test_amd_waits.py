@@ -34,7 +34,7 @@ def counted(x, out, n):
 def summed(x, out, n):
     i = tl.arange(0, 256)
     total = 0.0
-    for step in range(n):
+    for _ in range(n):
         v = tl.load(x + i)
         total = tl.sum(v * total)
     tl.store(out + i, total)

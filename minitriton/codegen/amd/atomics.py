@@ -1,6 +1,6 @@
 """Atomics on global memory, as LLVM's own: its back end knows which of them an architecture has, and makes a loop of the others.
 
-tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m    ->    cond_br %m; llvm.atomicrmw fadd %p, %v syncscope("agent") acq_rel
+tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m    ->    cond_br %m; fence agent release; s_waitcnt; llvm.atomicrmw fadd %p, %v syncscope("agent") acquire
 """
 
 from __future__ import annotations
