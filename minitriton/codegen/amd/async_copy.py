@@ -20,7 +20,7 @@ from minitriton.analysis.access_width import access_width
 from minitriton.analysis.wave_copies import Copy, comes_from_wait, copied_type, wave_copy
 from minitriton.codegen import registers
 from minitriton.codegen.amd import buffers, lowers, memory
-from minitriton.codegen.amd.buffers import CDNA_LANE_BITS, OUTSIDE, descriptor
+from minitriton.codegen.amd.buffers import OUTSIDE, descriptor
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.amd.text import AFTER_COPIES
 from minitriton.codegen.amd.waits import LDS_ONLY, wait

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.amdgcn import lanes as crossing
-from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Register, registers_of
+from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Operand, Register, registers_of
 from minitriton.emulator.amdgcn.values import U32, U64, Fetch, Step, join, raw, register_of, source
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.operations import atomic as atomics
