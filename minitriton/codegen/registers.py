@@ -155,7 +155,7 @@ class Range(Expression):
 class Pointwise(Expression):
     """A pure op applied register by register; `emit` makes it for scalars and for vectors alike.
 
-    `otherwise` gives operands of which the op makes the same registers, if there are others.
+    `otherwise` gives other operands with the same result, if there are any.
     """
 
     __slots__ = ("emit", "location", "operands", "otherwise")
