@@ -327,7 +327,10 @@ def test_no_copy_starts_before_a_store_that_it_may_read() -> None:
 def scores_and_values(slots: int, computed: str = "", width: int = 64) -> str:
     """A loop in which the copies for a later iteration stand at the end, into rings of so many buffers."""
     matrix, scores = f"!ttg.memdesc<{width}x{width}xf16, #sh, #smem, mutable>", f"tensor<{width}x{width}xf32, #mma>"
-    ring, bars = f"!ttg.memdesc<{slots}x{width}x{width}xf16, #sh, #smem, mutable>", f"!ttg.memdesc<{slots}x1xi64, #b, #smem, mutable>"
+    ring, bars = (
+        f"!ttg.memdesc<{slots}x{width}x{width}xf16, #sh, #smem, mutable>",
+        f"!ttg.memdesc<{slots}x1xi64, #b, #smem, mutable>",
+    )
     weights = f"tensor<{width}x{width}xf16, #a>"
 
     def use(name: str) -> str:
@@ -365,15 +368,17 @@ def scores_and_values(slots: int, computed: str = "", width: int = 64) -> str:
     %cn = arith.constant {slots} : i32
     %ahead = arith.constant {slots - 2} : i32
     %none = arith.constant -1 : i32{allocated}
-    %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %was = %none, %filled = %ahead, %phase = %c0) -> ({scores}, i32, i32, i32) : i32 {{{
-        count("read", "was")}{use("k")}
+    %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %was = %none, %filled = %ahead, %phase = %c0) -> ({
+        scores
+    }, i32, i32, i32) : i32 {{{count("read", "was")}{use("k")}
       %s = ttng.warp_group_dot %q, %k, %zero {{isAsync = true}} : {matrix} * {matrix} -> {scores}
       %s1:2 = ttng.warp_group_dot_wait %s, %acc {{pendings = 0 : i32}} : {scores}, {scores}{computed}
       %p = math.exp2 %s1#0 : {scores}{use("v")}
       %h = arith.truncf %p : {scores} to tensor<{width}x{width}xf16, #mma>
       %a = ttg.convert_layout %h : tensor<{width}x{width}xf16, #mma> -> {weights}
       %o = ttng.warp_group_dot %a, %v, %s1#1 {{isAsync = true}} : {weights} * {matrix} -> {scores}{
-        count("fill", "filled")}{fill("k")}{fill("v")}
+        count("fill", "filled")
+    }{fill("k")}{fill("v")}
       scf.yield %o, %read, %fill, %phase : {scores}, i32, i32, i32
     }}
     tt.return %r#0 : {scores}

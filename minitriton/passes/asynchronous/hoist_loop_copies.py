@@ -76,10 +76,11 @@ def _hoist_wait(wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> None:
     while (before := first.prev_op) is not None and _may_pass(before, wait, loop):
         first = before
         passed.append(first)
-    if isinstance(before, ttng.WaitBarrierOp) and any(isinstance(op, ttng.WarpGroupDotOp) for op in passed):
-        if any(isinstance(op, math.Exp2Op) and isinstance(op.results[0].type, TensorType) for op in passed):
-            needed = _producers([wait])
-            _move([op for op in (*reversed(passed), wait) if op in needed or op is wait], first)
+    has_dot = any(isinstance(op, ttng.WarpGroupDotOp) for op in passed)
+    computes = any(isinstance(op, math.Exp2Op) and isinstance(op.results[0].type, TensorType) for op in passed)
+    if isinstance(before, ttng.WaitBarrierOp) and has_dot and computes:
+        needed = _producers([wait])
+        _move([op for op in (*reversed(passed), wait) if op in needed or op is wait], first)
 
 
 def _may_pass(op: Operation, wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> bool:
