@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +48,38 @@ def test_what_a_first_compile_makes_is_old_unless_the_program_froze_its_own(froz
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(not frozen), "True"]
+
+
+@pytest.mark.parametrize(
+    ("held", "collected", "shown"),
+    [
+        ("[]", False, ""),
+        ("Told()", True, "told"),
+        ("open('told.txt', 'w')", True, ""),
+        ("open('told.txt').close()", False, ""),
+        ("(_ for _ in ())", True, ""),
+    ],
+)
+def test_a_process_ends_without_collections_unless_a_finalizer_waits_for_them(
+    held: str, collected: bool, shown: str, tmp_path: Path
+) -> None:
+    """What is held is in a cycle; a file that is in one has its text afterwards."""
+    (tmp_path / "told.txt").write_text("before")
+    program = f"""
+        import atexit, gc
+        atexit.register(lambda: print(gc.get_freeze_count() == 0))
+        from minitriton.host.garbage import no_garbage_collection
+        class Told:
+            def __del__(self):
+                print("told")
+        with no_garbage_collection():
+            kept = [[] for _ in range(60_000)]
+        held = [{held}]
+        held.append(held)
+        if hasattr(held[0], "write"):
+            held[0].write("after")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == [str(collected), *shown.split()]
+    assert (tmp_path / "told.txt").read_text() == ("after" if "'w'" in held else "before")
