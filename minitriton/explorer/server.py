@@ -27,7 +27,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import error_bytes
 from minitriton.explorer.page import live_page
 from minitriton.explorer.stored_compiles import is_stored, stored
-from minitriton.explorer.wire import Json, Question
+from minitriton.explorer.wire import Failure, Json, Question
 from minitriton.explorer.worker import Asking, Worker
 from minitriton.host.source_text import source_text
 
@@ -333,8 +333,8 @@ MOST_PAGES = 3
 
 def _say_failure(answer: bytes) -> None:
     """Says in the terminal why a kernel that was to be opened does not compile; the page shows it too, and lets it be corrected."""
-    found = json.loads(answer) if answer.startswith(b'{"error"') else {}
-    if "error" in found:
+    if answer.startswith(b'{"error"'):
+        found: Failure = json.loads(answer)
         print(found["error"]["text"], file=sys.stderr, flush=True)
 
 
