@@ -78,7 +78,7 @@ def seconds_of(text: str) -> float:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
     if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text} s are no time to do anything in")
+        raise argparse.ArgumentTypeError(f"{text} s is not more than 0")
     return seconds
 
 

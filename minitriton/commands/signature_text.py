@@ -66,8 +66,8 @@ def items_by_parameter(text: str, names: list[str]) -> list[tuple[str, str, bool
 
 
 def check_signature(text: str, names: list[str], *, constants: set[str], needed: set[str]) -> None:
-    """Raises `MinitritonError` for what no kernel with these parameters takes, of which `constants` are compiled in and `needed` have no
-    default: all that can be said without running its file."""
+    """Raises `MinitritonError` for what no kernel with these parameters takes: all that can be said without running its file.
+    `constants` are compiled in, `needed` have no default."""
     items = items_by_parameter(text, names)
     for name, item, is_named in items:
         if name in constants or item.startswith(("(", "@")) or is_literal(item) or (is_named and not is_type(item)):

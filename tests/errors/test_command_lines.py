@@ -94,7 +94,7 @@ NOTHING = [
     (["fuzz", "--count", "0"], "argument --count: 0 is less than 1"),
     (["fuzz", "--count", "-3"], "argument --count: -3 is less than 1"),
     (["fuzz", "--count", "many"], "argument --count: 'many' is not an integer"),
-    (["fuzz", "--seconds", "0"], "argument --seconds: 0 s are no time to do anything in"),
+    (["fuzz", "--seconds", "0"], "argument --seconds: 0 s is not more than 0"),
     (["fuzz", "--only", "-1"], "argument --only: -1 is less than 0"),
     (["mutate", "--count", "0"], "argument --count: 0 is less than 1"),
     (["mutate", "--jobs", "-1"], "argument --jobs: -1 is less than 1"),
