@@ -199,6 +199,36 @@ class SWaitcntOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {bitfield}",)
 
 
+class WaitOp(IntrinsicOp):
+    """The wave waits until at most `count` accesses of a kind are outstanding. RDNA 4 counts each kind by itself."""
+
+    count = prop_def(IntegerAttr.constr(i16))
+    assembly_format = "$count attr-dict"
+
+    IMMEDIATES: ClassVar = ("i16 {count}",)
+
+
+class SWaitLoadcntOp(WaitOp):
+    """Of loads of global memory."""
+
+    name = "rocdl.s.wait.loadcnt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.loadcnt"
+
+
+class SWaitStorecntOp(WaitOp):
+    """Of stores to global memory."""
+
+    name = "rocdl.s.wait.storecnt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.storecnt"
+
+
+class SWaitDscntOp(WaitOp):
+    """Of LDS."""
+
+    name = "rocdl.s.wait.dscnt"
+    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.dscnt"
+
+
 class SetPrioOp(IntrinsicOp):
     """The wave's instructions are issued with this priority, 0 to 3, over those of the SIMD's other waves."""
 

@@ -17,6 +17,7 @@ from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.host.whole_file import write_whole
+from minitriton.target import default_arch, target_named
 
 P = TypeVar("P")
 
@@ -48,7 +49,7 @@ def smallest(
 
 _TEMPLATE = '''"""{kind}: {signature}
 
-Found by `python -m minitriton fuzz{option} --seed {seed} --only {number}`, then made smaller. Run this file to compare again.
+Found by `python -m minitriton fuzz{option} --arch {architecture} --seed {seed} --only {number}`, then made smaller. Run this file to compare again.
 
 {text}
 
@@ -60,10 +61,12 @@ import sys
 from minitriton.fuzz.generation.elements import ELEMENTS
 {imports}
 from minitriton.fuzz.tree import *
+from minitriton.knobs import runtime
 
 PROGRAM = {tree}
 
 if __name__ == "__main__":
+    runtime.override_arch = {architecture!r}
     sys.exit(compare_again(PROGRAM, {oracles!r}))
 '''
 
@@ -79,7 +82,7 @@ def write_finding(
     imports = "\n".join(f"from {module} import *" for module in modules)
     content = _TEMPLATE.format(
         kind=finding.kind, signature=finding.signature, option=f" --kind {kind}" if kind else "", seed=seed, number=number,
-        text=text, source=source, imports=imports, tree=tree_text(program), oracles=tuple(oracles),
+        text=text, source=source, architecture=target_named(default_arch()).arch_option, imports=imports, tree=tree_text(program), oracles=tuple(oracles),
     )  # fmt: skip
     write_whole(path, content)
     return path

@@ -585,6 +585,22 @@ global_store_dword v1, v2, s[6:7]"""
     np.testing.assert_array_equal(out, np.where(np.arange(64) < 30, np.arange(1, 65), 0))
 
 
+@pytest.mark.parametrize(
+    "accesses",
+    [
+        "ds_write_b32 v1, v0 offset:512\ns_waitcnt lgkmcnt(0)\nds_read_b32 v2, v1 offset:512",
+        "ds_write2_b32 v1, v0, v0 offset0:128 offset1:192\ns_waitcnt lgkmcnt(0)\nds_read2_b32 v[2:3], v1 offset0:128 offset1:192",
+        "v_mov_b32 v2, 0\nds_write_b32 v1, v2 offset:512\nds_add_u32 v1, v0 offset:512\ns_waitcnt lgkmcnt(0)\nds_read_b32 v2, v1 offset:512",
+    ],
+)
+def test_an_offset_is_added_to_a_negative_address_of_lds(accesses: str) -> None:
+    out = np.zeros(64, U32)
+    body = f"{START}v_lshlrev_b32 v4, 2, v0\nv_subrev_u32 v1, 512, v4\n{accesses}\ns_waitcnt lgkmcnt(0)\nglobal_store_dword v4, v2, s[6:7]"
+    report = run(body, np.zeros(1, U32), out, lds=512)
+    assert report.ok, report.findings
+    np.testing.assert_array_equal(out, np.arange(64))
+
+
 def test_bank_conflicts_are_counted_over_64_lanes() -> None:
     for shift, conflicts in ((2, 0), (3, 2), (7, 62)):
         body = f"v_lshlrev_b32 v1, {shift}, v0\nds_write_b32 v1, v0"

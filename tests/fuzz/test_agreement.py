@@ -247,6 +247,25 @@ def test_known_differences_are_told_by_their_cause(made: Kernel, name: str) -> N
         assert known_difference(made, finding, ALL) == name
 
 
+def test_nans_that_lanes_of_amd_add_in_either_order_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    row = apply("arange", attrs=(0, 32))
+    tile = apply("add", apply("mul", apply("index", row, attrs=(1, 1)), 32), row)
+    source = Array("source", ELEMENTS["float32"], "special", low=0, high=0)
+    made = kernel(
+        (Assign("x", load(apply("addptr", "source", tile))),),
+        "float32",
+        apply("reduce_add", "x", attrs=(1, False)),
+        row,
+    )
+    made = replace(made, arrays=(source, out("float32")), num_warps=1, seed=240048624999986)
+    found = run_case(made, ("interpreter", "emulator")).verdict.findings
+    assert [finding.signature for finding in found] == ["emulator: shared-race"]
+    assert known_difference(made, found[0], ("interpreter", "emulator")) == "NaNs that lanes add in either order (AMD)"
+    other = replace(found[0], text="writes byte 16 of LDS, which another wave reads without a barrier between")
+    assert known_difference(made, other, ("interpreter", "emulator")) is None
+
+
 def test_no_difference_between_our_levels_is_known() -> None:
     kernel = index_of_a_reshape()
     result = run_case(kernel, ALL[:3])

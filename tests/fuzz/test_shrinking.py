@@ -15,7 +15,7 @@ from minitriton.fuzz.generation.generator import generate, kernel_seed
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.reproducer import candidates, shrink, write_reproducer
 from minitriton.fuzz.running import oracles as oracles_module
-from minitriton.fuzz.running.agreement import run_case
+from minitriton.fuzz.running.agreement import FuzzFinding, run_case
 from minitriton.fuzz.shrinking import tree_text
 from minitriton.fuzz.tree import Apply, Kernel, expressions, parts, statements
 from minitriton.fuzz.validity.analysis import analyse
@@ -96,6 +96,19 @@ def test_a_broken_pass_is_found_and_shrunk_to_what_shows_it(broken_compiler: Non
     ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "all oracles agree" in ran.stdout
+
+
+def test_a_reproducer_compares_for_the_architecture_that_showed_the_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    finding = FuzzFinding("unsound", "emulator: shared-race", "some text")
+    path = write_reproducer(tmp_path, generate(kernel_seed(5, 0)), finding, 5, 0, ("frontend",))
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "90")
+    said = "import sys; from minitriton import target; print(target.default_arch())"
+    text = path.read_text().replace("sys.exit(", f"exec({said!r}); sys.exit(")
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert ran.stdout.startswith("gfx942"), ran.stderr
 
 
 def test_the_tree_of_a_reproducer_is_the_kernel() -> None:

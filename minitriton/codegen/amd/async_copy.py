@@ -13,17 +13,17 @@ from collections.abc import Callable
 from functools import partial
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.wave_copies import Copy, comes_from_wait, copied_type, wave_copy
 from minitriton.codegen import registers
 from minitriton.codegen.amd import buffers, lowers, memory
-from minitriton.codegen.amd.buffers import CDNA_LANE_BITS, OUTSIDE, descriptor
+from minitriton.codegen.amd.buffers import OUTSIDE, descriptor
 from minitriton.codegen.amd.memory import where
-from minitriton.codegen.amd.scheduling import LDS_ONLY
 from minitriton.codegen.amd.text import AFTER_COPIES
+from minitriton.codegen.amd.waits import LDS_ONLY, wait
 from minitriton.codegen.lowering import shared
 from minitriton.codegen.lowering.function import FunctionLowering, bit_sum
 from minitriton.codegen.lowering.shared import (
@@ -70,9 +70,9 @@ def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
         return b.icmp("ne", pointer, b.value(L.ZeroOp, (), pointer.type))
 
     def emit(pointer: SSAValue, target: SSAValue, size: SSAValue) -> object:
-        _wait(f, LDS_ONLY)
+        wait(f, LDS_ONLY)
         b.operation(rocdl.GlobalLoadLdsOp, (pointer, target, size), ())
-        return _wait(f, _NOTHING)
+        return wait(f, _NOTHING)
 
     _copy(f, op, plan, source, None if masks is None else is_masked, emit)
 
@@ -232,25 +232,11 @@ def commit(f: FunctionLowering, op: ttg.AsyncCommitGroupOp) -> None:
 
 
 @lowers(amdg.AsyncWaitOp, ttg.AsyncWaitOp)
-def wait(f: FunctionLowering, op: amdg.AsyncWaitOp | ttg.AsyncWaitOp) -> None:
+def wait_for_copies(f: FunctionLowering, op: amdg.AsyncWaitOp | ttg.AsyncWaitOp) -> None:
     """`s_waitcnt vmcnt`; for all instructions where the op counts groups."""
     count = min(_VMCNT_MOST, op.num_inst.value.data) if isinstance(op, amdg.AsyncWaitOp) else 0
-    _wait(f, count & 0xF | count >> 4 << 14 | _NO_VMCNT)
+    wait(f, count & 0xF | count >> 4 << 14 | _NO_VMCNT)
     f.values[op.results[0]] = None
-
-
-def _wait(f: FunctionLowering, word: int) -> None:
-    f.b.operation(rocdl.SWaitcntOp, (), (), {"bitfield": IntegerAttr(word, i32)})
-
-
-@lowers(ttg.LocalBarrierOp)
-def local_barrier(f: FunctionLowering, op: ttg.LocalBarrierOp) -> None:
-    """After a wait for copies only LDS is waited for: LLVM's fences would wait for all copies."""
-    if not isinstance(op.prev_op, amdg.AsyncWaitOp) or f.module.lane_bits != CDNA_LANE_BITS:
-        f.barrier()
-        return
-    _wait(f, LDS_ONLY)
-    f.b.operation(rocdl.SBarrierOp, (), ())
 
 
 @lowers(ttg.LocalLoadOp)

@@ -1,6 +1,6 @@
 """Atomics on global memory, as LLVM's own: its back end knows which of them an architecture has, and makes a loop of the others.
 
-tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m    ->    cond_br %m; llvm.atomicrmw fadd %p, %v syncscope("agent") acq_rel
+tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m    ->    cond_br %m; fence agent release; s_waitcnt; llvm.atomicrmw fadd %p, %v syncscope("agent") acquire
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers, needs_scratch
 from minitriton.codegen.amd.buffers import Buffer
 from minitriton.codegen.amd.memory import where
+from minitriton.codegen.amd.waits import wait_for_memory
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.old_values import ATOMICS, Accesses, atomic_scratch, finish, predicates_of
@@ -108,7 +109,7 @@ def _each_of_buffer(
     buffer = Buffer(f, op, predicates_of(f, op.offsets, mask, accesses), accesses)
     sem, scope = word(op.sem), _SCOPES[word(op.scope)]
     if sem in ("release", "acq_rel"):
-        b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
+        _release(f, scope)
     old: list[SSAValue] = []
     for start, offset in zip(accesses.starts, buffer.offsets, strict=True):
         elements = [
@@ -146,22 +147,34 @@ def _each_element(
     columns = [[registers.element(b, f.values[value], start) for start in accesses.starts] for value in operands]
     sem, scope = word(op.sem), _SCOPES[word(op.scope)]
     several = len(accesses.starts) > 1
-    order = _Order("monotonic" if several or sem == "relaxed" else sem, scope)
-    if several and sem in ("release", "acq_rel"):
-        b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
+    order = _Order("monotonic" if several or sem in ("relaxed", "release") else "acquire", scope)
+    release = partial(_release, f, scope) if sem in ("release", "acq_rel") else None
+    if several and release is not None:
+        release()
+        release = None
     old: list[SSAValue] = []
     for predicate, *elements in zip(masks, *columns, strict=True):
+        made = partial(_alone, release, make, order, elements)
         if predicate is None:
-            old.append(make(order, *elements))
+            old += made()
         else:
-            made = partial(_alone, make, order, elements)
             old += where(b, predicate, [b.poison(elements[-1].type)], made)
     if several and sem in ("acquire", "acq_rel"):
         b.operation(ours.FenceOp, (), (), _Order("acquire", scope).properties())
     finish(f, op, accesses, old)
 
 
-def _alone(make: Callable[..., SSAValue], order: _Order, elements: Sequence[SSAValue]) -> list[SSAValue]:
+def _release(f: FunctionLowering, scope: str) -> None:
+    """What was accessed before is over before what follows, and written back to where the scope's threads see it."""
+    f.b.operation(ours.FenceOp, (), (), _Order("release", scope).properties())
+    wait_for_memory(f)
+
+
+def _alone(
+    release: Callable[[], None] | None, make: Callable[..., SSAValue], order: _Order, elements: Sequence[SSAValue]
+) -> list[SSAValue]:
+    if release is not None:
+        release()
     return [make(order, *elements)]
 
 

@@ -6,7 +6,6 @@ amdg.cond_barrier %p        ->    cond_br %p; s_barrier
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.amd import lowers, needs_scratch
@@ -14,7 +13,7 @@ from minitriton.codegen.amd.memory import where
 from minitriton.codegen.lowering.convert_layout import conversion_scratch, convert_layout
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.dialects import rocdl
-from minitriton.dialects.amdg import CondBarrierOp, InThreadTransposeOp, MemoryCounterWaitOp
+from minitriton.dialects.amdg import CondBarrierOp, InThreadTransposeOp
 from minitriton.dialects.amdg_slices import ConcatOp, ExtractSliceOp, tile_number
 
 lowers(InThreadTransposeOp)(convert_layout)
@@ -62,15 +61,3 @@ def cond_barrier(f: FunctionLowering, op: CondBarrierOp) -> None:
         return []
 
     where(f.b, f.scalar(op.pred), [], wait)
-
-
-LDS_ONLY = 0xC07F
-"""`s_waitcnt lgkmcnt(0)`, the counters of vector memory and exports at their most (MI300 ISA, "S_WAITCNT")."""
-
-
-@lowers(MemoryCounterWaitOp)
-def memory_counter_wait(f: FunctionLowering, op: MemoryCounterWaitOp) -> None:
-    """`s_waitcnt` of what is counted: LDS at zero, the rest as it is."""
-    if op.load is not None or op.store is not None or op.ds is None or op.ds.value.data:
-        raise f.unsupported(op, "only ds(0) can be waited for", "let LLVM insert the waits for other counters")
-    f.b.operation(rocdl.SWaitcntOp, (), (), {"bitfield": IntegerAttr(LDS_ONLY, i32)})

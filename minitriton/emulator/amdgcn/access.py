@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.amdgcn import lanes as crossing
-from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Register, registers_of
+from minitriton.emulator.amdgcn.program import M0, SCALAR, Constant, Instruction, Isa, Operand, Register, registers_of
 from minitriton.emulator.amdgcn.values import U32, U64, Fetch, Step, join, raw, register_of, source
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.operations import atomic as atomics
@@ -460,13 +460,19 @@ def _is_scalar(base: object) -> bool:
     return isinstance(base, Register) and base.is_scalar
 
 
+def _in_lds(i: Instruction, address: Operand, name: str = "offset", unit: int = 1) -> Fetch:
+    """Bytes in LDS, as int64. Register and offset are added modulo 2^32: LLVM folds constants into offsets of registers that are negative (`hasUsableDSOffset`)."""
+    own, offset = raw(i, address), U32(_offset(i, name) * unit)
+    return lambda x: (own(x) + offset).astype(np.int64)
+
+
 def _shared(i: Instruction, width: int, count: int, how: str, *, is_load: bool) -> Step:
     data = register_of(i, 0 if is_load else 1, count)
-    address = raw(i, i.operands[1 if is_load else 0])
-    offset, site, first = np.int64(_offset(i)), i.index, data.index
+    address = _in_lds(i, i.operands[1 if is_load else 0])
+    site, first = i.index, data.index
 
     def act(x: Waves) -> None:
-        where = address(x).astype(np.int64) + offset
+        where = address(x)
         if not is_load:
             values = [x.v[first + n] >> U32(16) if how == "high" else x.v[first + n] for n in range(count)]
             store(x, site, "shared", where, x.flat_lanes(), values, width)
@@ -485,11 +491,10 @@ def _shared(i: Instruction, width: int, count: int, how: str, *, is_load: bool) 
 def _transposed(i: Instruction, width: int) -> Step:
     """`ds_read_b64_tr_b16` of gfx950: each 16 lanes read rows of 16 elements, of 8 bytes a lane, and get columns."""
     target = register_of(i, 0, 2)
-    address = raw(i, i.operands[1])
-    offset, site, group = np.int64(_offset(i)), i.index, 16
+    address, site, group = _in_lds(i, i.operands[1]), i.index, 16
 
     def act(x: Waves) -> None:
-        found = load(x, site, "shared", address(x).astype(np.int64) + offset, x.flat_lanes(), 4, 2)
+        found = load(x, site, "shared", address(x), x.flat_lanes(), 4, 2)
         rows = np.stack(found, axis=-1).view(f"u{width}").reshape(x.waves, x.warp_size // group, -1, group)
         columns = np.ascontiguousarray(rows.swapaxes(2, 3)).view(U32).reshape(*x.shape, 2)
         x.issue(x.lds, site, target.all)
@@ -501,16 +506,14 @@ def _transposed(i: Instruction, width: int) -> Step:
 
 def _two(i: Instruction, count: int, *, is_load: bool, unit: int) -> Step:
     """`ds_read2` and `ds_write2`: two elements, at two offsets in elements (in 64 of them: `st64`)."""
-    address = raw(i, i.operands[1 if is_load else 0])
-    size = 4 * count
-    offsets = [np.int64(_offset(i, f"offset{n}") * size * unit) for n in range(2)]
-    site = i.index
+    size, site = 4 * count, i.index
+    addresses = [_in_lds(i, i.operands[1 if is_load else 0], f"offset{n}", size * unit) for n in range(2)]
     if is_load:
         target = register_of(i, 0, 2 * count)
 
         def act_load(x: Waves) -> None:
-            where = address(x).astype(np.int64)
-            found = [v for offset in offsets for v in load(x, site, "shared", where + offset, x.flat_lanes(), 4, count)]
+            found_at = [address(x) for address in addresses]
+            found = [v for where in found_at for v in load(x, site, "shared", where, x.flat_lanes(), 4, count)]
             x.issue(x.lds, site, target.all)
             for register, value in zip(target.all, found, strict=True):
                 x.set_vector(register, value)
@@ -519,9 +522,8 @@ def _two(i: Instruction, count: int, *, is_load: bool, unit: int) -> Step:
     data = [register_of(i, 1 + n, count) for n in range(2)]
 
     def act_store(x: Waves) -> None:
-        where = address(x).astype(np.int64)
-        for offset, held in zip(offsets, data, strict=True):
-            store(x, site, "shared", where + offset, x.flat_lanes(), [x.v[n] for n in held.all], 4)
+        for address, held in zip(addresses, data, strict=True):
+            store(x, site, "shared", address(x), x.flat_lanes(), [x.v[n] for n in held.all], 4)
         x.issue(x.lds, site, range(0))
 
     return Step(i, act_store, registers_of(i.operands), frozenset(), "lds")
@@ -581,11 +583,11 @@ def _atomic(i: Instruction, kind: str, name: str) -> Step | None:
     data: list[Register]
     locate: Locate
     if is_lds:
-        address, offset = raw(i, operands[0]), np.int64(_offset(i))
+        address = _in_lds(i, operands[0])
         used = registers_of(operands[:1])
 
         def locate_shared(x: Waves) -> Where:
-            return Where(address(x).astype(np.int64) + offset)
+            return Where(address(x))
 
         locate = locate_shared
         held = [register_of(shown, 1 + n, size) for n in range(2 if is_swap else 1)]
