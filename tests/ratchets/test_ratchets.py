@@ -113,6 +113,7 @@ By about 210: which ops memory keeps in order, for the graph of a state; what te
 `commands` by about 10: sizes that nobody gave to that search are named, strides of 1 specialized.
 `host` by 29 on 2026-11-28: a process ends without collections, unless a finalizer waits for them.
 `codegen` by 76: masks of stores after reductions, compared again by other numbers.
+`codegen` by 100 and `analysis` by 25: a number and its index are chosen in four chains, numbers of 16 bits as such.
 """
 
 PAGES = 2
