@@ -25,10 +25,10 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7838, 40, 2),
+    "analysis": (7862, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14744, 79, 0),
+    "codegen": (14840, 79, 0),
     "commands": (2219, 12, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13738, 74, 0),
@@ -120,7 +120,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158117,
+    "lines": 158237,
     "files": 857,
     "files under 40 lines": 125,
     "modules with one importer": 177,
