@@ -144,6 +144,10 @@ class Architecture:
         most = self.registers_per_sm // (self.warp_size * ctas * self.warps_of(threads))
         return most // self.register_step * self.register_step
 
+    def most_registers(self, threads: int) -> int:
+        """The most that a thread of a CTA of `threads` can have: what it needs beyond them is spilled."""
+        return min(self.registers_per_thread, self.registers_for(1, threads))
+
     @property
     def full_occupancy_registers(self) -> int:
         """Registers a thread with which an SM still holds as many warps as it can."""
