@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7862, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14840, 79, 0),
+    "codegen": (14842, 79, 0),
     "commands": (2342, 13, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
@@ -122,7 +122,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158478,
+    "lines": 158480,
     "files": 858,
     "files under 40 lines": 125,
     "modules with one importer": 177,

@@ -200,8 +200,10 @@ class _Choice(NamedTuple):
             return None
         if isinstance(scalar_type(numbers.type), IntegerType) or isinstance(made, arith.SIToFPOp | arith.UIToFPOp):
             return cls(by, numbers, False)
-        extreme = {arith.MaxnumfOp: -math.inf, arith.MinnumfOp: math.inf}.get(type(made))
-        if made is None or extreme is None or number_of(constant_attr(made.operands[1])) != extreme:
+        if not isinstance(made, arith.MaxnumfOp | arith.MinnumfOp):
+            return None
+        extreme = -math.inf if isinstance(made, arith.MaxnumfOp) else math.inf
+        if number_of(constant_attr(made.operands[1])) != extreme:
             return None
         if (by[1] == "g") != (extreme < 0) or by[2] != "e":
             return cls(by, numbers, False)
