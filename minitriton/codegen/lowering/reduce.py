@@ -202,7 +202,7 @@ class _Choice(NamedTuple):
             return cls(by, numbers, False)
         if not isinstance(made, arith.MaxnumfOp | arith.MinnumfOp):
             return None
-        extreme = -math.inf if isinstance(made, arith.MaxnumfOp) else math.inf
+        extreme = -math.inf if made.__class__ is arith.MaxnumfOp else math.inf
         if number_of(constant_attr(made.operands[1])) != extreme:
             return None
         if (by[1] == "g") != (extreme < 0) or by[2] != "e":
