@@ -157,7 +157,7 @@ def _move(ops: list[Operation], before: Operation) -> None:
     """Move `ops` in their order to before `before`, which may be one of them."""
     block = cast(Block, before.parent)
     anchor: Operation | None = before
-    while anchor in ops:
+    while anchor is not None and anchor in ops:
         anchor = anchor.next_op
     for op in ops:
         op.detach()
