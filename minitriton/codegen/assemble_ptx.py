@@ -197,6 +197,8 @@ class _Search:
             chosen = attempt if attempt is not None and is_better else free
         has_few_warps = 4 * self._warps(chosen) < self.sm.warps_per_sm
         spills_below = chosen is free and limits and 2 * self._warps(free) < self.sm.warps_per_sm
+        if chosen.spilled_bytes and not demand.prints:
+            return self._taken(self._spilling_less(chosen) or chosen)
         return self._taken((self._by_ptxas(chosen) if has_few_warps or spills_below else None) or chosen)
 
     def _ctas(self, registers: int) -> int:
@@ -218,6 +220,14 @@ class _Search:
             return None
         attempt = self._under(None, "ptxas")
         return attempt if attempt is not None and attempt.ctas > chosen.ctas and _is_as_good(attempt, chosen) else None
+
+    def _spilling_less(self, chosen: Attempt) -> Attempt | None:
+        """The code of ptxas, if it spills less (matrices of bf16 with rows of odd alignment, 64x32x128 by 2 warps: 120 bytes for 64, 318 µs for 240 by Triton)."""
+        if knobs.nvidia.assembler or find_ptxas() is None:
+            return None
+        attempt = self._under(None, "ptxas")
+        is_better = attempt is not None and attempt.spilled_bytes < chosen.spilled_bytes and attempt.ctas >= chosen.ctas
+        return attempt if is_better and attempt.is_serialized <= chosen.is_serialized else None
 
     def _taken(self, attempt: Attempt) -> Cubin:
         show_log(self.logs[attempt.limit, attempt.assembler])
