@@ -1,13 +1,14 @@
 """`compile`: from a source to a `CompiledKernel`, by way of the cache.
 
 In: `ASTSource(fn, signature, constexprs, attrs)` or a path to a `.ttir`, `.ttgir`, `.gluon`, `.llir` or `.ptx` file. Out: the text
-of every stage, the cubin where an assembler is at hand, and the metadata that a launch needs.
+of every stage (of AMD's assembly when it is asked for), the cubin where an assembler is at hand, and the metadata that a launch needs.
 
 The compiler is imported where the cache has no such kernel (`runtime.fresh_compile`): a program that is run again starts without it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 import time
@@ -27,8 +28,9 @@ from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.described_tiles import compile_by
+from minitriton.runtime.stored_kernel import MissingStage
 from minitriton.target import CompileOptions, GPUTarget, options_for
-from minitriton.target.backends import stages_of
+from minitriton.target.backends import backend, stages_of
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -105,6 +107,8 @@ def _compile_or_load(
     if knobs.compilation.dump_ir:
         from minitriton.pipeline.stages import dump_stages
 
+        with contextlib.suppress(MissingStage):
+            kernel.asm[backend(target.backend).text_stage]
         dump_stages(kernel.name, source.hash(), kernel.asm)
     return kernel
 

@@ -62,7 +62,7 @@ ASSEMBLED_ON_DEMAND = b""
 
 
 class AsmDict(dict[str, "str | bytes"]):
-    """Stage name → text. `cubin` (`hsaco`) and `sass` are made when first asked for; `seconds` notes how long the first took.
+    """Stage name → text. `cubin` (`hsaco`), `sass` and AMD's assembly are made when first asked for; `seconds` notes how long it took.
 
     With the cubin comes, for kernels assembled under a limit of registers, an `unlimited_cubin`: the same without it, for launches of few programs; it may
     be `ASSEMBLED_ON_DEMAND`.
@@ -88,13 +88,30 @@ class AsmDict(dict[str, "str | bytes"]):
 
     def __missing__(self, key: str) -> str | bytes:
         found = backend(self._metadata.target.backend)
-        if key not in found.stages_when_asked and (key != "sass" or found.binary != "cubin"):
+        text = self._emitted(found) if key == found.text_stage else None
+        if text is None and key not in found.stages_when_asked and (key != "sass" or found.binary != "cubin"):
             raise MissingStage(
                 f"this kernel lacks stage {key!r}; it has: {', '.join(self)}",
                 help=f"name one of those, or compile with a pipeline that leads to {key!r}",
             )
-        self[key] = _disassembled(self["cubin"]) if key == "sass" else self._assembled(found)
+        self[key] = text or (_disassembled(self["cubin"]) if key == "sass" else self._assembled(found))
+        if found.binary_of != found.text_stage:
+            self._store_again()
         return self[key]
+
+    def _emitted(self, backend: BackEnd) -> str | None:
+        """The assembly, where the binary is made of a stage before it; None if there is no such stage."""
+        if backend.binary_of == backend.text_stage or backend.binary_of not in self:
+            return None
+        from minitriton.codegen.llvm_session import CheckedLLVMIR
+        from minitriton.pipeline.stages import emitted
+
+        start = time.perf_counter()
+        llvm_ir = str(self[backend.binary_of])
+        is_own = "ttgir" in self  # else somebody else may have written it
+        text = emitted(backend.text_stage, CheckedLLVMIR(llvm_ir) if is_own else llvm_ir, self._metadata.pipeline)
+        self._seconds[backend.text_stage] = time.perf_counter() - start
+        return text
 
     def _assembled(self, backend: BackEnd) -> bytes:
         from minitriton.pipeline.stages import assemble
@@ -105,6 +122,20 @@ class AsmDict(dict[str, "str | bytes"]):
         if cubin.taken is not None and cubin.taken.limit is not None:
             self["unlimited_cubin"] = cubin.unlimited or ASSEMBLED_ON_DEMAND
         return cubin
+
+    def files(self) -> dict[str, bytes]:
+        """What the cache keeps of the kernel."""
+        only_binary = knobs.compilation.store_binary_only and "cubin" in self
+        stored = [stage for stage in self if stage.endswith("cubin") or not only_binary]
+        files = {f"{stem_of(self._metadata.name)}.{stage}": _as_bytes(self[stage]) for stage in stored}
+        return {**files, "metadata.json": json.dumps(self._metadata._asdict(), default=vars).encode()}
+
+    def _store_again(self) -> None:
+        """Adds what has been made since to the kernel's entry in the cache, if there is one."""
+        cache, key = KernelCache(), self._metadata.hash
+        if cache.path(key).exists():
+            cache.remove(key)
+            cache.store(key, self.files())
 
     def __reduce__(self) -> tuple[object, ...]:
         return AsmDict, (dict(self), self._metadata, self._seconds)
@@ -203,8 +234,12 @@ class StoredKernel:
         return other
 
     def assemble_if_possible(self) -> None:
-        """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
-        if "ptx" in self.asm and assembler_available(self.metadata.arch):
+        """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded. For AMD the code object where
+        there is such a GPU; elsewhere the emulator takes the assembly."""
+        found = backend(self.metadata.target.backend)
+        if found.devices and found.may_have_device:
+            self.asm[found.binary]
+        elif "ptx" in self.asm and assembler_available(self.metadata.arch):
             self.asm["cubin"]
 
     def complete_stored(self) -> None:
@@ -230,10 +265,7 @@ class StoredKernel:
         only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
         if only_binary and "unlimited_cubin" in self.asm:
             self.unlimited_cubin()
-        stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
-        files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
-        files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
-        KernelCache().store(self.hash, files)
+        KernelCache().store(self.hash, self.asm.files())
 
     def stored_files(self) -> dict[str, str]:
         """Name → path of what `store` wrote."""

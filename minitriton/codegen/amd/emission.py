@@ -161,6 +161,10 @@ class EmitAMDGCN(Translation, stage="amdgcn", origin="required"):
     arch: str = "gfx942"
     flags: tuple[str, ...] = ()
 
+    def may_wait(self, source: object) -> bool:
+        """The code object is made of LLVM IR, too; inline assembly that LLVM refuses is an error of the compile."""
+        return isinstance(source, LLVMModule) and _ASSEMBLY not in str(source)
+
     def translate(self, source: object) -> str:
         with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
@@ -181,6 +185,7 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
     keeps: ClassVar[frozenset[Property]] = frozenset()
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.MACHINE_CODE})
     arch: str = "gfx942"
+    flags: tuple[str, ...] = ()
 
     def translate(self, source: object) -> bytes:
         text = source.llvm_ir if isinstance(source, Assembly) else str(source)
@@ -193,6 +198,6 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
                 "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
                 _where_assembly_is(text), help="replace the inline assembly by operations of tl, or run the stage amdgcn on the emulator",
             )  # fmt: skip
-        with llvm_session.LOCK:
+        with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
             return link(machine.emit_object(_parsed(text, machine)))
