@@ -5,6 +5,7 @@ llvmlite has no assembler for AMD's GPUs, so that the code object is made of the
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import ClassVar
@@ -67,6 +68,7 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
         return CheckedLLVMIR(text)
 
 
+@functools.cache
 def _machine(arch: str) -> llvm.TargetMachine:
     """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
     if arch not in ARCHITECTURES:
