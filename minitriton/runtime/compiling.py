@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
-from minitriton.codegen.assemblers import chosen_assembler, find_ptxas
+from minitriton.codegen.assemblers import chosen_assembler
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -81,7 +81,7 @@ def _compile_or_load(
     start = time.perf_counter()
     has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
     with no_garbage_collection():
-        request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
+        request = Request(source, target, options, environment_switches(target), overrides_for_source(source, options))
         key = _cache_key(request)
         hooks = [*(hooks or []), *_environment_hooks(source.name.removeprefix("@"))]
         has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.shows_passes
@@ -159,7 +159,7 @@ def _microseconds(seconds: float) -> int:
 def _cache_key(request: Request) -> str:
     source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
-    parts += [find_ptxas(), knobs.compilation.use_ir_loc, request.overrides.digest()]
+    parts += [knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None:
         parts.append(_foreign_passes(request))
     if options.extern_libs:

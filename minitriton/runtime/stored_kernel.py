@@ -96,7 +96,8 @@ class AsmDict(dict[str, "str | bytes"]):
             )
         self[key] = text or (_disassembled(self["cubin"]) if key == "sass" else self._assembled(found))
         if found.binary_of != found.text_stage:
-            self._store_again()
+            # A cached kernel has it from now on.
+            KernelCache().add(self._metadata.hash, {f"{stem_of(self._metadata.name)}.{key}": _as_bytes(self[key])})
         return self[key]
 
     def _emitted(self, backend: BackEnd) -> str | None:
@@ -122,20 +123,6 @@ class AsmDict(dict[str, "str | bytes"]):
         if cubin.taken is not None and cubin.taken.limit is not None:
             self["unlimited_cubin"] = cubin.unlimited or ASSEMBLED_ON_DEMAND
         return cubin
-
-    def files(self) -> dict[str, bytes]:
-        """What the cache keeps of the kernel."""
-        only_binary = knobs.compilation.store_binary_only and "cubin" in self
-        stored = [stage for stage in self if stage.endswith("cubin") or not only_binary]
-        files = {f"{stem_of(self._metadata.name)}.{stage}": _as_bytes(self[stage]) for stage in stored}
-        return {**files, "metadata.json": json.dumps(self._metadata._asdict(), default=vars).encode()}
-
-    def _store_again(self) -> None:
-        """Adds what has been made since to the kernel's entry in the cache, if there is one."""
-        cache, key = KernelCache(), self._metadata.hash
-        if cache.path(key).exists():
-            cache.remove(key)
-            cache.store(key, self.files())
 
     def __reduce__(self) -> tuple[object, ...]:
         return AsmDict, (dict(self), self._metadata, self._seconds)
@@ -265,7 +252,10 @@ class StoredKernel:
         only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
         if only_binary and "unlimited_cubin" in self.asm:
             self.unlimited_cubin()
-        KernelCache().store(self.hash, self.asm.files())
+        stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
+        files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
+        files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
+        KernelCache().store(self.hash, files)
 
     def stored_files(self) -> dict[str, str]:
         """Name → path of what `store` wrote."""
