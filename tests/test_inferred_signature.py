@@ -71,9 +71,34 @@ def tuned(x, n, BLOCK: tl.constexpr):
     tl.store(x + i, tl.argmax(tl.load(x + i, i < n), 0))
 
 
+@triton.jit
+def _stepped(acc, IS_LAST: tl.constexpr, STAGE: tl.constexpr):
+    if IS_LAST and STAGE == 3:
+        acc += 1
+    return acc
+
+
+@triton.jit
+def flagged(
+    x, out, n, CAUSAL: tl.constexpr, EVEN: tl.constexpr, RELU: tl.constexpr, LAST: tl.constexpr, STAGE: tl.constexpr, BITS: tl.constexpr, B: tl.constexpr
+):  # fmt: skip
+    first = tl.program_id(0) * B
+    stop = first + B if CAUSAL else n
+    acc = tl.zeros([B], tl.float32)
+    for start in range(0, stop, B):
+        acc += tl.load(x + start + tl.arange(0, B)) if EVEN == True else 0.0  # noqa: E712
+    if not RELU or BITS & 2:
+        acc = tl.where(RELU, acc, 0.0)
+    tl.store(out + first + tl.arange(0, B), _stepped(acc, LAST, STAGE))
+
+
 @pytest.mark.parametrize(
     ("kernel", "signature"),
     [
+        (
+            flagged,
+            "x=*fp32:16,out=*fp32:16,n=i32,CAUSAL=False,EVEN=False,RELU=False,LAST=False,STAGE=3,BITS=False,B=128",
+        ),
         (scaled, "x=*fp32:16,out=*fp32:16,n=i32,factor=fp32,BLOCK=128"),
         (rows_named_elsewhere, "table=*fp32:16,which=*i32:16,result=*fp32:16,width=i32,D=128"),
         (tile, "first=*fp16:16,second=*fp16:16,out=*bf16:16,inner=i32,GROUP=8,M=64,N=64,K=64,WIDE=fp32"),

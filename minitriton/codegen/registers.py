@@ -126,6 +126,11 @@ class Range(Expression):
         """The range moved by a scalar that is a multiple of `divisibility`."""
         return Range(b.add(scalar, self.base), self.offsets, self.clear & (divisibility - 1), b.location)
 
+    def moved(self, b: Builder, offset: SSAValue) -> SSAValue:
+        """The number at one of the offsets, whichever."""
+        carries = any(each & ~self.clear for each in self.offsets)
+        return b.add(self.base, offset) if carries else b.or_disjoint(self.base, offset)
+
     def _enter(self, block: Block) -> None:
         if block is not self._block:
             self._sums = {}
@@ -153,9 +158,12 @@ class Range(Expression):
 
 
 class Pointwise(Expression):
-    """A pure op applied register by register; `emit` makes it for scalars and for vectors alike."""
+    """A pure op applied register by register; `emit` makes it for scalars and for vectors alike.
 
-    __slots__ = ("emit", "location", "operands")
+    `otherwise` gives other operands with the same result, if there are any.
+    """
+
+    __slots__ = ("emit", "location", "operands", "otherwise")
 
     def __init__(
         self,
@@ -164,11 +172,13 @@ class Pointwise(Expression):
         count: int,
         element_type: Attribute,
         location: LocationAttr,
+        otherwise: Callable[[], Sequence[Registers]] | None = None,
     ):
         super().__init__(count, element_type)
         self.emit = emit
         self.operands = operands
         self.location = location
+        self.otherwise = otherwise
 
     def _make_element(self, b: Builder, index: int) -> SSAValue:
         operands = [element(b, operand, index) for operand in self.operands]
@@ -271,6 +281,19 @@ def computed_again(b: Builder, registers: Registers) -> Registers:
         return registers
     copies = [_copy(b, each) if is_splat(each) else each for each in registers.operands]
     return Pointwise(registers.emit, copies, registers.count, registers.element_type, registers.location)
+
+
+def computed_otherwise(registers: Registers) -> Registers:
+    """The same registers, of other operands where there are any: assemblers take them for different ones, and keep neither for the other's uses."""
+    if isinstance(registers, RegisterView):
+        other = computed_otherwise(registers.source)
+        return registers if other is registers.source else permuted(other, registers.indices, registers.element_type)
+    if not isinstance(registers, Pointwise):
+        return registers
+    found = registers.otherwise() if registers.otherwise is not None else [*map(computed_otherwise, registers.operands)]
+    if all(other is each for other, each in zip(found, registers.operands, strict=True)):
+        return registers
+    return Pointwise(registers.emit, found, registers.count, registers.element_type, registers.location)
 
 
 def _copy(b: Builder, number: SSAValue) -> SSAValue:

@@ -12,7 +12,8 @@ from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.inferred_signature import signature_for
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.shared_options import add_arch, add_json, add_pipeline_edits, edited, print_json
-from minitriton.commands.signature import ast_source, literal
+from minitriton.commands.signature import ast_source
+from minitriton.commands.signature_text import literal
 from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands, write_output

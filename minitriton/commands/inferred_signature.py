@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from minitriton.commands.kernel_files import computed_values, first_config
-from minitriton.commands.signature import ast_source, split_items
+from minitriton.commands.signature import ast_source
+from minitriton.commands.signature_text import split_items
 from minitriton.dialects.context import make_context
 from minitriton.frontend.function import JITCallable
 from minitriton.runtime.jit import JITFunction
@@ -117,6 +118,8 @@ _INTEGERS = frozenset(
 )
 _GIVES_INTEGERS = frozenset(("argmax", "argmin", "histogram"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+_TESTS = frozenset(("where", "static_assert", "device_assert", "bool"))
+_EQUALITY = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 _SHAPES = frozenset(("arange", "zeros", "full", "reshape", "view", "broadcast_to"))
 
 
@@ -141,6 +144,12 @@ class _Uses:
         self.flags: set[str] = set()
         self.groups: set[str] = set()
         self.texts: dict[str, str] = {}
+        self.compared: dict[str, int] = {}
+        """A number that each is compared with by `==`, where it is no truth."""
+        self.tested: set[int] = set()
+        """Names in the body, by identity, that are asked for being true."""
+        self.read: dict[str, set[int]] = {}
+        """All occurrences of each parameter."""
         self.descriptors: dict[str, int] = {}
         """The rank of the blocks of each."""
         self.has_dot = False
@@ -164,11 +173,19 @@ class _Uses:
             return self.texts[name]
         if name in self.dtypes:
             return "fp32"
+        if self.is_flag(name):
+            return False
+        if name in self.compared:
+            return self.compared[name]
         if name in self.sizes:
             return self._size()
         if name in self.flags - self.integers:
             return False
         return 8 if name in self.groups else 128
+
+    def is_flag(self, name: str) -> bool:
+        """Whether it is only asked for being true: by `if`, `and`, `not`, `==` with a truth, `tl.where`, or a function that does no more."""
+        return name in self.read and self.read[name] <= self.tested
 
     def _size(self) -> int:
         return 64 if self.has_dot else 128 if len(self.sizes) == 1 else 32
@@ -196,6 +213,13 @@ class _Uses:
 
     def _note(self, node: ast.AST) -> None:
         match node:
+            case ast.Name(id=name) if name in self.names:
+                self.read.setdefault(name, set()).add(id(node))
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self._note_test(value)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._note_test(operand)
             case ast.Call():
                 self._note_call(node)
             case ast.BinOp(left=left, op=op, right=right):
@@ -209,11 +233,34 @@ class _Uses:
                 for name, other in ((left, right), (right, left)):
                     if isinstance(name, ast.Name) and isinstance(other, ast.Constant) and isinstance(other.value, str):
                         self.texts[name.id] = f"'{other.value}'"
+                    elif (
+                        isinstance(name, ast.Name)
+                        and isinstance(other, ast.Constant)
+                        and isinstance(node.ops[0], _EQUALITY)
+                    ):
+                        if other.value in (0, 1, None):
+                            self.tested.add(id(name))
+                        elif isinstance(other.value, int):
+                            self.compared.setdefault(name.id, other.value)
                 if self._is_integer(left) or self._is_integer(right):
                     self.integers |= self._parameters(left) | self._parameters(right)
                 self._note_operands(left, right)
-            case ast.If(test=test) | ast.IfExp(test=test):
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
                 self.flags |= {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+                self._note_test(test)
+            case _:
+                pass
+
+    def _note_test(self, expression: ast.expr) -> None:
+        """Names whose truth is that of `expression`."""
+        match expression:
+            case ast.Name():
+                self.tested.add(id(expression))
+            case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right) if not isinstance(
+                right, ast.Constant
+            ):
+                self._note_test(left)
+                self._note_test(right)
             case _:
                 pass
 
@@ -245,6 +292,8 @@ class _Uses:
                 self._elements_are(self._read_by(operand), "fp16")
         if name == "histogram" and first is not None:
             self._elements_are(self._read_by(first), "i32")
+        if name in _TESTS and call.args:
+            self._note_test(call.args[0])
         if name in _SHAPES:
             shape = call.args[:2] if name == "arange" else call.args[:1]
             self.sizes |= {n for each in shape for n in self._parameters(each)}
@@ -289,6 +338,10 @@ class _Uses:
                 if name in theirs:
                     mine |= self._parameters(argument)
             if isinstance(argument, ast.Name):
+                if inner.is_flag(name) or name not in inner.read:
+                    self.tested.add(id(argument))
+                if name in inner.compared:
+                    self.compared[argument.id] = inner.compared[name]
                 for mine, theirs in ((self.dtypes, inner.dtypes), (self.flags, inner.flags)):
                     if name in theirs:
                         mine.add(argument.id)

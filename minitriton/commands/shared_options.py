@@ -56,6 +56,32 @@ def add_arch(command: argparse.ArgumentParser, otherwise: str = "90") -> None:
     )
 
 
+def count_from(least: int) -> Callable[[str], int]:
+    """What reads a number of things off a command line: an integer that is not less."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is less than {least}")
+        return number
+
+    return read
+
+
+def seconds_of(text: str) -> float:
+    """A time after which something ends, of a command line."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text} s is not more than 0")
+    return seconds
+
+
 def add_races(command: argparse.ArgumentParser, default: str) -> None:
     """`--races`: what a race between programs is."""
     help = "whether a race between programs fails the command: some programs are meant to race (default: %(default)s)"

@@ -16,13 +16,20 @@ the item: `tensordesc<fp16[128, 64]>`. Values are spelled:
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minitriton.commands.kernel_files import advice_on, computed_values
-from minitriton.errors import MinitritonError
+from minitriton.commands.signature_text import (
+    LAYOUT_CALL,
+    is_literal,
+    is_type,
+    items_by_parameter,
+    literal,
+    split_items,
+    typed,
+)
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.function import JITCallable
 from minitriton.language import dtypes
 from minitriton.language.gluon.layouts import read_layout
@@ -40,31 +47,9 @@ def value_of(text: str, kernel: JITCallable) -> object:
     if text.startswith("(") and text.endswith(")"):
         return tuple(value_of(item, kernel) for item in split_items(text[1:-1]))
     found = element_type(text)
-    if found is None and _CALL.fullmatch(text):
+    if found is None and LAYOUT_CALL.fullmatch(text):
         return read_layout(text)
     return text if found is None else found
-
-
-_CALL = re.compile(r"[\w.]*Layout\(.*\)")
-_NAMED = re.compile(r"(\w+)\s*=(?!=)(.*)", re.DOTALL)
-"""An item that names its parameter, the `=` not one within a type."""
-
-
-def literal(text: str) -> object:
-    """The Python value that `text` spells, or `text` itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-def is_literal(text: str) -> bool:
-    """Whether `text` spells a Python value."""
-    try:
-        ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return False
-    return True
 
 
 def element_type(text: str) -> dtypes.dtype | None:
@@ -99,23 +84,6 @@ def _named(name: str, kernel: JITCallable) -> object:
     return found
 
 
-def split_items(text: str) -> list[str]:
-    """The items of a list, split at commas outside of brackets and quotes."""
-    parts: list[str] = []
-    depth, quote, current = 0, "", ""
-    for c in text:
-        if quote or c in "'\"":
-            quote = "" if c == quote else quote or c
-        else:
-            depth += (c in "[(<{") - (c in "])>}")
-        if c == "," and depth == 0 and not quote:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += c
-    return [*parts, current.strip()] if current.strip() else parts
-
-
 DIVISIBLE, EQUAL_TO_ONE = 16, 1
 
 
@@ -144,20 +112,11 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     found: dict[str, Parameter] = {}
     names: list[str] = list(kernel.arg_names)
     compiled_in = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-    help = "parameters: " + ", ".join(names)
-    for item in split_items(text):
-        named = _NAMED.fullmatch(item)
-        name, equals, rest = (named[1], True, named[2]) if named else (item, False, "")
-        if equals and name not in names:
-            raise MinitritonError(f"the kernel lacks a parameter {name!r}, given as {item!r}", help=help)
-        free = [name] if equals else [n for n in names if n not in found]
-        if not free:
-            raise MinitritonError(f"more types than parameters at {item!r}", help=help)
-        text_of_item, name = rest if equals else item, free[0]
+    for name, item, is_named in items_by_parameter(text, names):
         if name in compiled_in:
-            found[name] = _constant(name, value_of(text_of_item, kernel))
+            found[name] = _constant(name, value_of(item, kernel))
         else:
-            found[name] = _parameter(name, text_of_item, kernel, is_named=equals)
+            found[name] = _parameter(name, item, kernel, is_named=is_named)
     computed = computed_values(kernel, {name: given.constant for name, given in found.items() if given.is_constant})
     for parameter in kernel.params:
         if parameter.name in found:
@@ -199,16 +158,13 @@ def _scalars(parameters: Iterable[Parameter], path: Path = ()) -> Iterator[tuple
 
 
 def ast_source(kernel: JITCallable, signature: str) -> ASTSource:
-    """The source of `kernel` for a signature such as `*fp32:16,i32,BLOCK=128`."""
-    return source_of(kernel, parse_signature(signature, kernel))
-
-
-def typed(item: str) -> tuple[str, int | None]:
-    """Type and hint of `TYPE[:HINT]`. Raises `MinitritonError` for another hint than 1 and 16."""
-    kind, colon, hint = (part.strip() for part in item.partition(":"))
-    if colon and hint not in ("1", "16"):
-        raise MinitritonError(f"unknown hint {hint!r} in {item!r}", help=":16 says divisible by 16, :1 says equal to 1")
-    return kind, int(hint) if hint else None
+    """The source of `kernel` for a signature such as `*fp32:16,i32,BLOCK=128`. Raises `MinitritonError`, at the kernel's `def`, for others."""
+    try:
+        return source_of(kernel, parse_signature(signature, kernel))
+    except MinitritonError as error:
+        if error.location is None:
+            error.location = SourceLocation(kernel.file_name, kernel.begin_line)
+        raise
 
 
 def _parameter(name: str, text: str, kernel: JITCallable, *, is_named: bool) -> Parameter:
@@ -216,9 +172,9 @@ def _parameter(name: str, text: str, kernel: JITCallable, *, is_named: bool) -> 
     if text.startswith("("):
         value = value_of(text, kernel) if text.endswith(")") and is_literal(text) else None
         return _tuple(name, text, kernel) if value is None else _constant(name, value)
-    if is_named and not _is_type(text):
+    if is_named and not is_type(text):
         return _constant(name, value_of(text, kernel))
-    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")) or _CALL.fullmatch(text):
+    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")) or LAYOUT_CALL.fullmatch(text):
         return _constant(name, value_of(text, kernel))
     return Parameter(name, *typed(text))
 
@@ -233,15 +189,3 @@ def _tuple(name: str, text: str, kernel: JITCallable) -> Parameter:
 
 def _constant(name: str, value: object) -> Parameter:
     return Parameter(name, "constexpr", constant=value, is_constant=True)
-
-
-def _is_type(text: str) -> bool:
-    """Whether the right side of `NAME=...` is the type of a parameter, as in `x=*fp16` or `n=i32:16`."""
-    kind = text.partition(":")[0].strip()
-    if kind.startswith(("*", "constexpr")):
-        return kind[0] == "*"
-    try:
-        str_to_ty(kind)
-    except MinitritonError:
-        return False
-    return True

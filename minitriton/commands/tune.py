@@ -16,8 +16,9 @@ from typing import Any
 
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import load_kernel
-from minitriton.commands.shared_options import add_arch, add_json
-from minitriton.commands.signature import DIVISIBLE, ast_source, split_items
+from minitriton.commands.shared_options import add_arch, add_json, count_from
+from minitriton.commands.signature import DIVISIBLE, ast_source
+from minitriton.commands.signature_text import split_items
 from minitriton.errors import MinitritonError, SourceLocation, did_you_mean
 from minitriton.frontend.function import JITCallable
 from minitriton.host.subcommands import Subcommands, write_output
@@ -41,7 +42,7 @@ def add_tune_command(commands: Subcommands) -> None:
         help="integer arguments, strides too: M=4096,N=4096,K=512",
     )
     add_arch(tune)
-    tune.add_argument("--most", type=int, default=10, help="how many configurations to show")
+    tune.add_argument("--most", type=count_from(1), default=10, help="how many configurations to show")
     tune.add_argument(
         "--html", metavar="FILE", help="also writes a page: all configurations, and why others are dropped"
     )
@@ -95,7 +96,7 @@ th, td { padding: .15em .7em; text-align: left; border-bottom: 1px solid #dde3ea
 """
 _COLUMNS = {
     "microseconds": "µs expected", "limit": "longest cause", "ctas": "CTAs", "waves": "waves", "ctas_on_sm": "CTAs on an SM",
-    "shared_bytes": "shared bytes", "registers": "registers", "instruction": "instruction",
+    "shared_bytes": "shared bytes", "registers": "registers", "registers_spilled": "registers spilled", "instruction": "instruction",
 }  # fmt: skip
 
 

@@ -22,7 +22,6 @@ from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.threads import Mask, Threads
 from minitriton.emulator.translate import TranslatedKernel
-from minitriton.errors import SourceLocation
 from minitriton.host.interrupts import Deadline
 from minitriton.target.architectures import WARP_SIZE
 
@@ -95,20 +94,19 @@ class Batch(Threads):
 
     def cannot(self, site: int, what: str) -> EmulationError:
         """An error at an instruction that asks for what the emulator does not do."""
-        i = self.instruction(site)
-        return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
+        return self.instruction(site).error(f"the emulator does not do {what}")
 
     def outside_of_parameters(self, site: int, offset: int, size: int) -> EmulationError:
         """An error at an instruction that reads `size` bytes at byte `offset` of the kernel's parameters, which end before."""
-        i = self.instruction(site)
-        message = f"this reads {size} bytes at byte {offset} of the kernel's {self.parameters.size} bytes of parameters"
-        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
+        return self.instruction(site).error(
+            f"this reads {size} bytes at byte {offset} of the kernel's {self.parameters.size} bytes of parameters"
+        )
 
     def failed(self, block: Block, error: Exception) -> EmulationError:
         """NumPy's refusal of a block: an operand of a kind or size that no rule has asked for."""
-        i = block.instructions[0]
-        message = f"the emulator cannot run the block that begins here ({type(error).__name__}: {error})"
-        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
+        return block.instructions[0].error(
+            f"the emulator cannot run the block that begins here ({type(error).__name__}: {error})"
+        )
 
     def instruction(self, site: int) -> Instruction:
         """The instruction that a site number names."""

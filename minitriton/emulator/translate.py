@@ -34,7 +34,8 @@ from minitriton.emulator.ptx.program import (
     check_sizes,
 )
 from minitriton.emulator.rules.modifiers import unknown_modifier
-from minitriton.errors import SourceLocation
+
+_SEE_DOCS = "docs/emulator.md lists what is emulated"
 
 DTYPES: dict[str, type[np.generic]] = {
     "b1": np.bool_, "u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16, "f16": np.float16,
@@ -144,9 +145,8 @@ class BlockWriter:
 
     def fail(self, message: str) -> EmulationError:
         """An error at the current instruction."""
-        i = self.instruction
-        assert i is not None
-        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
+        assert self.instruction is not None
+        return self.instruction.error(message, _SEE_DOCS)
 
     def emit(self, line: str) -> None:
         """Adds a line."""

@@ -270,7 +270,7 @@ class _Watched:
     def pattern(self, launch: Launch, outcome: Outcome | None) -> PatternJson | MinitritonError:
         """What a page shows of it."""
         if outcome is not None and (outcome.gap or (outcome.fault is not None and not self.seen)):
-            return MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
+            return outcome.why_not_run()
         try:
             return _pattern(self.op, self.op.operands[self.pointer_at], launch, self.seen)
         except MinitritonError as error:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_arch, add_races, is_launch
+from minitriton.commands.shared_options import add_arch, add_races, count_from, is_launch
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
 from minitriton.explorer.start_page import remember, require_program
@@ -32,7 +32,7 @@ def add_explorer_commands(commands: Subcommands) -> None:
     diff.add_argument("--pass", dest="pass_name", metavar="NAME[:N]", help="one pass before and after (its N-th run)")
     diff.add_argument("--all", action="store_true", help="list passes that changed nothing, too")
     diff.add_argument(
-        "--context", type=int, default=2, metavar="N", help="lines around a change (default: %(default)s)"
+        "--context", type=count_from(0), default=2, metavar="N", help="lines around a change (default: %(default)s)"
     )
     diff.add_argument("--json", action="store_true", help="machine-readable")
     add_program_arguments(diff)

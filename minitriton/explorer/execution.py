@@ -277,7 +277,5 @@ def _report(outcome: Outcome) -> Report:
     if outcome.report is None:
         if outcome.fault is not None:
             raise outcome.fault
-        raise MinitritonError(
-            f"the program cannot be run: {outcome.gap}", help="see its grid and arguments: --grid, --arg, --size"
-        )
+        raise outcome.why_not_run()
     return outcome.report

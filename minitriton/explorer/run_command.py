@@ -62,7 +62,7 @@ def _on_gpu(opened: RecordedCompile, given: argparse.Namespace) -> int:
     where, outcome = run_on_gpu(launch, opened.recording.stage("ptx").raw or "")
     seconds = time.perf_counter() - start
     if not outcome.ran:
-        raise MinitritonError(f"the kernel did not run {where}: {outcome.fault or outcome.gap}")
+        raise outcome.why_not_run(f"the kernel did not run {where}")
     arrays = named_arrays(launch, outcome)
     if given.json:
         plain = {name: summary(array) for name, array in arrays.items()}

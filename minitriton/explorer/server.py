@@ -27,7 +27,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import error_bytes
 from minitriton.explorer.page import live_page
 from minitriton.explorer.stored_compiles import is_stored, stored
-from minitriton.explorer.wire import Json, Question
+from minitriton.explorer.wire import Failure, Json, Question
 from minitriton.explorer.worker import Asking, Worker
 from minitriton.host.source_text import source_text
 
@@ -210,7 +210,8 @@ def serve(
         pool = WorkerPool(scratch, stack)
         for one in asked:
             # Compiled by the time that the page asks for it, and begun before this process imports its own libraries.
-            pool.ahead("compile", {"asked": one.plain(), "opens": True})
+            compiled = pool.ahead("compile", {"asked": one.plain(), "opens": True})
+            compiled.add_done_callback(lambda done: _say_failure(done.result()))
             if one.says_its_launch:
                 pool.ahead("inspect", {"asked": one.plain(), "step": 0})
         if not asked:
@@ -330,6 +331,13 @@ MOST_PAGES = 3
 """Pages with processes of their own; a further one shares those of the page that asked longest ago."""
 
 
+def _say_failure(answer: bytes) -> None:
+    """Says in the terminal why a kernel that was to be opened does not compile; the page shows it too, and lets it be corrected."""
+    if answer.startswith(b'{"error"'):
+        found: Failure = json.loads(answer)
+        print(found["error"]["text"], file=sys.stderr, flush=True)
+
+
 def _text_of(asked: CompileRequest) -> str | None:
     """The text of a kernel's file."""
     file = asked.source.partition(":")[0]
@@ -369,7 +377,7 @@ class WorkerPool:
             asking.worker = self._worker(_ROLES.get(name, "answering"), None)
         return running.result()
 
-    def ahead(self, name: str, given: Question) -> None:
+    def ahead(self, name: str, given: Question) -> Future[bytes]:
         """Begins with an answer that the first page will ask for."""
         worker = self._worker(_ROLES.get(name, "answering"), None)
         running = self._ahead[_named(name, given)] = Future[bytes]()
@@ -379,6 +387,7 @@ class WorkerPool:
             running.set_result(found or worker.ask(name, given, Asking(is_waited_for=False)))
 
         threading.Thread(target=answer, daemon=True).start()
+        return running
 
     def _worker(self, role: str, page: str | None) -> Worker:
         with self._lock:

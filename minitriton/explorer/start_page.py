@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from minitriton import knobs
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.wire import GroupJson, OfferedJson
 from minitriton.host.whole_file import write_whole
@@ -38,10 +38,40 @@ def require_program(asked: CompileRequest) -> None:
             raise MinitritonError(
                 f"{file} has {len(found)} kernels", help=f"write {file}:KERNEL with one of: {', '.join(found)}"
             )
+        _require_signature(asked.signature, text, file, kernel or "".join(found))
     else:
         from minitriton.lab import corpus
 
         corpus.find(asked.source)
+
+
+def _require_signature(signature: str, text: str, file: str, kernel: str) -> None:
+    """Raises `MinitritonError`, at the kernel's `def`, for a signature that it cannot have. What its file computes is not asked: it is not run."""
+    if not signature:
+        return
+    from minitriton.commands.signature_text import check_signature
+
+    for node in _functions_in(text):
+        if node.name != kernel:
+            continue
+        parameters = [*node.args.posonlyargs, *node.args.args]
+        names = [one.arg for one in parameters]
+        constants = {one.arg for one in parameters if one.annotation and "constexpr" in ast.unparse(one.annotation)}
+        # Other decorators than `jit` give what a signature leaves out.
+        needed = names[: len(names) - len(node.args.defaults)] if len(node.decorator_list) == 1 else []
+        try:
+            check_signature(signature, names, constants=constants, needed={*needed})
+        except MinitritonError as error:
+            error.location = SourceLocation(file, node.lineno)
+            error.source_line = text.split("\n")[node.lineno - 1]
+            raise
+
+
+def _functions_in(text: str) -> list[ast.FunctionDef]:
+    try:
+        return [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    except SyntaxError:
+        return []
 
 
 def catalogue() -> list[GroupJson]:
@@ -70,11 +100,7 @@ def _of_file(path: Path) -> list[OfferedJson]:
 
 def _kernels_in(text: str) -> list[tuple[str, str]]:
     """Kernels of a program that no other function of it calls, with the first line of what they say of themselves."""
-    try:
-        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    except SyntaxError:
-        return []
-    jitted = [one for one in functions if any("jit" in ast.unparse(each) for each in one.decorator_list)]
+    jitted = [one for one in _functions_in(text) if any("jit" in ast.unparse(each) for each in one.decorator_list)]
     called = {
         node.func.id
         for one in jitted

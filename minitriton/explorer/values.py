@@ -122,7 +122,7 @@ def held_values(kept: KeptModule, launch: Launch) -> HeldJson:
     before = named_arrays(launch, Outcome(Level.INTERPRETER, launch.arguments.contents()))
     outcome = launch.interpret(kept.module, observe)
     if not outcome.ran and not seen:
-        raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
+        raise outcome.why_not_run()
     after = named_arrays(launch, outcome) if outcome.ran else {}
     most = max(_LEAST_HELD, min(_MOST_HELD, _ALL_HELD // max(1, len(seen))))
     values: dict[str, ValuesJson] = {}
@@ -166,7 +166,7 @@ def _seen(kept: KeptModule, value: SSAValue, launch: Launch, program: int) -> li
 
     outcome = launch.interpret(kept.module, observe)
     if not seen and (outcome.gap or outcome.fault) and count <= program:
-        raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
+        raise outcome.why_not_run()
     return seen
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
-from minitriton.commands.shared_options import add_arch, add_json, add_time_limit, time_limit
+from minitriton.commands.shared_options import add_arch, add_json, add_time_limit, count_from, seconds_of, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
@@ -37,13 +37,15 @@ def add_fuzz_command(commands: Subcommands) -> None:
     fuzz.add_argument(
         "--kind", choices=("tiles", "control-flow", "gluon"), default="tiles", help="of kernels (default: %(default)s)"
     )
-    fuzz.add_argument("--count", type=int, default=100, help="kernels (default: %(default)s)")
-    fuzz.add_argument("--first", type=int, default=0, help="number of the first kernel")
+    fuzz.add_argument("--count", type=count_from(1), default=100, help="kernels (default: %(default)s)")
+    fuzz.add_argument("--first", type=count_from(0), default=0, help="number of the first kernel")
     fuzz.add_argument("--seed", type=int, default=0, help="of the run; kernel K of a seed is always the same")
-    fuzz.add_argument("--only", type=int, metavar="K", help="run kernel K by itself and print its source and numbers")
+    fuzz.add_argument(
+        "--only", type=count_from(0), metavar="K", help="run kernel K by itself and print its source and numbers"
+    )
     fuzz.add_argument(
         "--jobs",
-        type=int,
+        type=count_from(0),
         default=os.cpu_count() or 1,
         help="processes; 0: none but this, which waits for ever for what hangs (default: %(default)s)",
     )
@@ -53,7 +55,7 @@ def add_fuzz_command(commands: Subcommands) -> None:
         "(default: interpreter,ttir,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
     )
     add_arch(fuzz)
-    fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
+    fuzz.add_argument("--seconds", type=seconds_of, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
     fuzz.add_argument(
         "--shrink-seconds", type=float, default=30.0, help="to make one finding smaller (default: %(default)s)"
@@ -108,7 +110,9 @@ def _run(given: argparse.Namespace) -> int:
     left = next((number for number in numbers if number not in done), None)
     if left is not None:
         print(f"ended early: go on with --first {left} --count {numbers.stop - left}", file=sys.stderr)
-    return 0 if summary.ok else 1
+    if not summary.compared:
+        print(f"nothing was compared: none of {summary.count} kernels by two oracles", file=sys.stderr)
+    return 0 if summary.ok and summary.compared else 1
 
 
 def make_folder(path: Path) -> None:

@@ -71,6 +71,9 @@ class Level(StrEnum):
     GPU = "gpu"
 
 
+_SEE_ARGUMENTS = "see its grid and arguments: --grid, --arg, --size"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The arrays after a run. `fault`: what stopped it, an error of the program. `gap`: why it could not be run at all.
@@ -85,6 +88,17 @@ class Outcome:
     findings: tuple[OrderFault, ...] | None = None
     report: Report | None = field(default=None, repr=False)
     """All that the emulator counted, where it ran."""
+    gap_error: MinitritonError | None = field(default=None, repr=False)
+    """What `gap` says, with its location, where it was raised on purpose."""
+
+    def why_not_run(self, what: str = "the program cannot be run") -> MinitritonError:
+        """An error that says so, at the location of its cause."""
+        cause = self.fault or self.gap_error
+        if cause is None:
+            return MinitritonError(f"{what}: {self.gap}", help=_SEE_ARGUMENTS)
+        return MinitritonError(
+            f"{what}: {cause.message}", cause.location, help=cause.help or _SEE_ARGUMENTS, source_line=cause.source_line
+        )
 
     @property
     def ran(self) -> bool:
@@ -175,7 +189,8 @@ class Launch:
         try:
             self._interpret(module, observer=observer, barriers_placed=barriers_placed)
         except UnsupportedOpError as error:
-            return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
+            error.message = error.message.split(" (program")[0]
+            return Outcome(Level.INTERPRETER, gap=str(error).splitlines()[0], gap_error=error)
         except MinitritonError as error:
             return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)
         except Exception as error:
@@ -279,7 +294,7 @@ class Launch:
             else:
                 report = launch(seconds=seconds)
         except MinitritonError as error:
-            return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
+            return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0], gap_error=error)
         except Exception as error:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
         endless = next((found for found in report.findings if found.kind == "endless"), None)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from minitriton.commands.signature import DIVISIBLE, split_items, typed
+from minitriton.commands.signature import DIVISIBLE
+from minitriton.commands.signature_text import split_items, typed
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import target_text
 from minitriton.dialects.narrowing import instance_of

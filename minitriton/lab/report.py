@@ -91,8 +91,15 @@ class CheckReport:
     """What in the kernel itself depends on lanes that a mask turns off, or on arrays that nothing has written."""
 
     @property
+    def nothing_ran(self) -> bool:
+        """Whether no step could be run: then nothing is known of any."""
+        return bool(self.rows) and all(row.against_before is Verdict.NOT_RUN for row in self.rows)
+
+    @property
     def ok(self) -> bool:
-        """Whether no pass is broken, the threads of a program of the kernel do not race, and it uses only what has a value."""
+        """Whether something ran, no pass is broken, the threads of a program do not race, and it uses only what has a value."""
+        if self.nothing_ran:
+            return False
         races = self.races_between_threads or self.numbers_of_a_race or (self.races_are_errors and self.races)
         return all(row.ok for row in self.rows) and not races and not self.poison
 
@@ -164,6 +171,8 @@ class CheckReport:
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
             return f"{len(self.rows)} steps, none wrong{left_out}"
+        if self.nothing_ran and not self.broken:
+            return f"nothing was checked: none of {len(self.rows)} steps could be run"
         if not self.broken and self.poison:
             return f"{len(self.rows)} steps, no pass wrong; the kernel uses what has no value{left_out}"
         if not self.broken:

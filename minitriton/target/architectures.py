@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.target.backends import backend
 
 WARP_SIZE = 32
@@ -144,6 +145,10 @@ class Architecture:
         most = self.registers_per_sm // (self.warp_size * ctas * self.warps_of(threads))
         return most // self.register_step * self.register_step
 
+    def most_registers(self, threads: int) -> int:
+        """The most that a thread of a CTA of `threads` can have: what it needs beyond them is spilled."""
+        return min(self.registers_per_thread, self.registers_for(1, threads))
+
     @property
     def full_occupancy_registers(self) -> int:
         """Registers a thread with which an SM still holds as many warps as it can."""
@@ -239,7 +244,7 @@ def least_mma_depth(bits: int) -> int:
     return 4 * max(1, 32 // bits)
 
 
-@dataclass(frozen=True)
+@frozen
 class Speeds:
     """Of one architecture."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,35 @@ def test_few_comparisons_are_made_of_sums() -> None:
     ptx = ptx_of({(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]})
     assert ptx.count("setp.") == 2
     assert "selp.b32 \t%r" not in ptx or "-2147483648" not in ptx
+
+
+@triton.jit(do_not_specialize=["start", "bound"])
+def less_than_most(x_ptr, out_ptr, start, bound, BLOCK: tl.constexpr):
+    mask = start * BLOCK + tl.arange(0, BLOCK) < bound
+    x = tl.load(x_ptr + tl.arange(0, BLOCK), mask=mask, other=0)
+    tl.store(out_ptr + tl.arange(0, BLOCK), tl.max(x, 0) - x, mask=mask)
+
+
+@pytest.mark.parametrize("block", [1024, 4096])
+def test_a_mask_that_is_computed_again_after_a_reduction_means_the_same(block: int) -> None:
+    """Eight comparisons of sums, and 32 of offsets with the room."""
+    x = np.arange(block, dtype=np.int32)
+    for start in (0, 3, -1, LEAST // block, MOST // block):
+        for bound in (0, 3 * block + 77, 4 * block - 1, -5, LEAST, LEAST + 77, MOST, MOST - 77):
+            out = np.full(block, -7, np.int32)
+            less_than_most[(1,)](x, out, start, bound, block)
+            mask = start * block + x < bound
+            most = np.where(mask, x, 0).max()
+            np.testing.assert_array_equal(out, np.where(mask, most - x, -7), f"{start} {bound}")
+
+
+@pytest.mark.parametrize(("block", "are_kept"), [(256, True), (1024, False), (4096, False)])
+def test_more_masks_than_a_thread_keeps_are_compared_again(block: int, are_kept: bool) -> None:
+    signature = {"x_ptr": "*i32", "out_ptr": "*i32", "start": "i32", "bound": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(less_than_most, signature, {"BLOCK": block}, {})
+    ptx = triton.compile(source, GPUTarget("cuda", 90, 32), {}).asm["ptx"]
+    loads, stores = (set(re.findall(rf"@(%p\d+) {op}\.global", ptx)) for op in ("ld", "st"))
+    assert len(loads) == len(stores) == block // 128
+    assert (
+        loads == stores if are_kept else len(loads & stores) <= 1
+    )  # LLVM knows that a number is above 0 when a difference is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,60 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(
 ) -> None:
     (tmp_path / "file").write_text("")
     fails(cli.main, [command, "--out", str(tmp_path / "file" / "findings")], "cannot write to ", "help: --out takes")
+
+
+NOTHING = [
+    (["fuzz", "--count", "0"], "argument --count: 0 is less than 1"),
+    (["fuzz", "--count", "-3"], "argument --count: -3 is less than 1"),
+    (["fuzz", "--count", "many"], "argument --count: 'many' is not an integer"),
+    (["fuzz", "--seconds", "0"], "argument --seconds: 0 s is not more than 0"),
+    (["fuzz", "--only", "-1"], "argument --only: -1 is less than 0"),
+    (["mutate", "--count", "0"], "argument --count: 0 is less than 1"),
+    (["mutate", "--jobs", "-1"], "argument --jobs: -1 is less than 1"),
+    (["record", "--most", "0", "train.py"], "argument --most: 0 is less than 1"),
+    (["record", "--each", "0", "train.py"], "argument --each: 0 is less than 1"),
+    (["tune", "k.py:k", "--most", "0"], "argument --most: 0 is less than 1"),
+    (["measure", "s.db", "--metrics", "cycles", "--jobs", "0"], "argument --jobs: 0 is less than 1"),
+    (["diff", "k.py:k", "--context", "-1"], "argument --context: -1 is less than 0"),
+]
+
+
+@pytest.mark.parametrize("row", NOTHING, ids=[" ".join(row[0]) for row in NOTHING])
+def test_a_count_of_nothing_is_a_wrong_command_line(row: tuple[list[str], str], fails: Callable[..., str]) -> None:
+    fails(cli.main, *row)
+
+
+UNKNOWN_INSTRUCTION = """import triton
+import triton.language as tl
+
+@triton.jit
+def frobnicate(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    y = tl.inline_asm_elementwise("frobnicate.b32 $0, $1;", "=r,r", [tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(x + i, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arch", "text"), [("90", "of the PTX: `frobnicate.b32 %r"), ("gfx942", "of the assembly: `frobnicate.b32 ")]
+)
+def test_an_instruction_that_the_emulator_lacks_is_named_at_the_kernels_line(
+    arch: str, text: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    path = written(tmp_path, "k.py", UNKNOWN_INSTRUCTION)
+    launch = [f"{path}:frobnicate", "--signature", "*i32:16,N=128", "--arch", arch]
+    fails(cli.main, ["run", *launch], f"{path}:7:", "frobnicate", text, "help: docs/")
+
+
+def test_a_check_that_could_run_nothing_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "k.py", UNKNOWN_INSTRUCTION)
+    command = ["check", f"{path}:frobnicate", "--signature", "*i32:16,N=128"]
+    assert cli.main(command) == 1
+    said = capsys.readouterr().out
+    assert "nothing was checked: none of" in said and "none wrong" not in said
+    assert f"not executable: {path}:7:" in said
+    assert cli.main([*command, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
 def test_a_cubin_is_not_written_to_a_terminal(

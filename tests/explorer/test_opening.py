@@ -12,7 +12,7 @@ from minitriton.commands.cli import main
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.own_launch import own_launch, with_own_launch
 from minitriton.explorer.session import ExplorerSession
-from minitriton.explorer.start_page import catalogue, remember
+from minitriton.explorer.start_page import catalogue, remember, require_program
 from minitriton.lab import corpus
 
 KERNELS = Path(corpus.KERNELS)
@@ -63,6 +63,32 @@ def test_a_name_that_there_is_not_is_an_error_in_the_terminal(
 ) -> None:
     assert main(["explore", given, "--no-browser"]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("signature", "said"),
+    [
+        ("*fp33,n=i32", "'fp33' is not the name of an argument type"),
+        ("*i32,*i32,*i32,i32,BLOCK=64,i8", "more types than parameters at 'i8'"),
+        ("*i32,M=64", "the kernel lacks a parameter 'M'"),
+        ("*i32", "no type given for parameter 'index_ptr'"),
+        ("*i32:7,*i32,*i32,i32,64", "unknown hint '7'"),
+    ],
+)
+def test_a_wrong_signature_is_an_error_at_the_kernel(
+    signature: str, said: str, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", f"{program}:gathered", "--signature", signature, "--no-browser", "--port", "0"]) == 1
+    error = capsys.readouterr().err
+    assert said in error and f"{program}:7: error" in error and "def gathered(" in error
+
+
+def test_a_signature_that_decorators_complete_is_none_that_is_refused(program: Path) -> None:
+    text = PROGRAM.replace(
+        "@triton.jit\ndef gathered", "@triton.autotune(configs=[], key=[])\n@triton.jit\ndef gathered"
+    )
+    program.write_text(text)
+    require_program(CompileRequest(f"{program}:gathered", "*fp32,index_ptr=*i32,out_ptr=(*fp32, i32),n=@len"))
 
 
 def test_a_declared_case_is_what_a_kernel_is_opened_with() -> None:

@@ -190,3 +190,18 @@ def test_ir_has_no_launch_to_be_swept(tmp_path: Path) -> None:
     (tmp_path / "a.ttir").write_text("module {}")
     with pytest.raises(MinitritonError, match="is IR: nothing says what it is launched with"):
         lab.sweep(str(tmp_path / "a.ttir"), count=1)
+
+
+def test_a_sweep_of_which_all_is_refused_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "big.py"
+    path.write_text(
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef big(a, o, N: tl.constexpr):\n"
+        "    i = tl.arange(0, N)\n    x = tl.load(a + i[:, None] * N + i[None, :])\n"
+        "    tl.store(o + i[:, None] * N + i[None, :], tl.dot(x, x))\n"
+    )
+    store = tmp_path / "s.db"
+    command = ["sweep", f"{path}:big", "--signature", "*fp16:16,*fp32:16,N=512", "--compile-only"]
+    assert main([*command, "--count", "0", "--store", str(store)]) == 1
+    assert "nothing was evaluated: all of 1 configurations were refused" in capsys.readouterr().err
+    assert main(["measure", str(store), "--metrics", "cycles"]) == 1
+    assert "holds no program to measure" in capsys.readouterr().err

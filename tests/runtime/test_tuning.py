@@ -233,6 +233,16 @@ def test_more_registers_than_there_are_cost_spills() -> None:
     )  # fmt: skip
     assert spilling.resources.registers > 255 and spilling.estimate.parts["spill"] > 0
     assert "spill" not in fitting.estimate.parts and fitting.microseconds < spilling.microseconds
+    left = spilling.resources.registers - 255
+    assert f"255 registers and {left} spilled" in spilling.why and " spilled" not in fitting.why
+    said = spilling.as_json()
+    assert said["registers"] == 255 and said["registers_spilled"] == left
+
+
+def test_no_configuration_is_said_to_have_more_registers_than_a_thread_can_have() -> None:
+    for candidate in ranking_of(999, 1001, 1003, kind="fp32"):
+        threads = candidate.resources.threads
+        assert candidate.as_json()["registers"] <= min(255, 65536 // threads), candidate
 
 
 def test_what_does_not_fit_says_by_how_much() -> None:

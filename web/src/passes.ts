@@ -184,7 +184,7 @@ export class PassList {
 
 function sign(verdict: Verdict): string {
   if (!verdict.ok) return "✗";
-  return verdict.verdict === "unchanged" ? "·" : verdict.verdict === "not run" ? "?" : "✓";
+  return verdict.verdict === "unchanged" ? "·" : verdict.verdict === "not executable" ? "?" : "✓";
 }
 
 /** A word without its ending: "swizzle" is in `swizzlingByteWidth`, too. */

@@ -105,7 +105,7 @@ def store(f: FunctionLowering, op: BufferStoreOp) -> None:
     b, data = f.b, to_memory(f, f.vector(op.value))
     accesses = Accesses(f, op.offsets, buffer_width(f.module.axis, op.ptr, op.offsets, op.mask))
     own = f.representative(f.facts(op.offsets.type).layout)
-    masks = store_masks(f, accesses, op.mask, own)
+    masks = store_masks(f, accesses, None if op.mask is None else f.values[op.mask], own)
     buffer = Buffer(f, op, masks, accesses)
     words = _moved(lane_type(data.type), accesses.width)
     for number, start in enumerate(accesses.starts):

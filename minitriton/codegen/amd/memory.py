@@ -87,7 +87,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     remark_single_elements(op, accesses)
     own = f.representative(f.facts(op.ptr.type).layout if instance_of(op.ptr.type, TensorType) else None)
     addresses = [registers.element(f.b, f.values[op.ptr], start) for start in accesses.starts]
-    masks = store_masks(f, accesses, op.mask, own)
+    masks = store_masks(f, accesses, None if op.mask is None else f.values[op.mask], own)
     values = [f.b.permute(data, range(start, start + accesses.width)) for start in accesses.starts]
     for mask, group in _alike(masks, len(addresses)):
         stores = partial(_stored, f.b, [(values[number], addresses[number]) for number in group])

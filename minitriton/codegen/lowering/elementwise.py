@@ -79,19 +79,33 @@ def apply_to_registers(f: FunctionLowering, result: SSAValue, reps: Sequence[Reg
     return f.b.pack([emit(f.b, row) for row in rows])
 
 
-def apply_lazily(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers], emit: Emit) -> Registers:
-    """Applies a pure lane-by-lane op, later if no operand is data; once for all registers that are known to be equal."""
+def apply_lazily(
+    f: FunctionLowering,
+    result: SSAValue,
+    reps: Sequence[Registers],
+    emit: Emit,
+    otherwise: Callable[[], Sequence[Registers]] | None = None,
+) -> Registers:
+    """Applies a pure lane-by-lane op, later if no operand is data; once for all registers that are known to be equal.
+
+    `otherwise`: other operands with the same result (`Pointwise`).
+    """
     if any(registers.is_vector(rep) for rep in reps) or not any(isinstance(rep, Expression) for rep in reps):
         return apply_to_registers(f, result, reps, emit)
     element = scalar_type(result.type)
     same = f.equal_registers(result)
     if same is None:
-        return Pointwise(emit, reps, width(reps), element, f.b.location)
+        return Pointwise(emit, reps, width(reps), element, f.b.location, otherwise)
     distinct, indices = same
-    chosen = [registers.permuted(rep, distinct, _element(rep)) for rep in reps]
+
+    def of_distinct(reps: Sequence[Registers]) -> list[Registers]:
+        return [registers.permuted(rep, distinct, _element(rep)) for rep in reps]
+
+    chosen = of_distinct(reps)
     if len(distinct) == 1:
         return emit(f.b, [registers.element(f.b, rep, 0) for rep in chosen])
-    return RegisterView(Pointwise(emit, chosen, len(distinct), element, f.b.location), indices, element)
+    others = None if otherwise is None else lambda: of_distinct(otherwise())
+    return RegisterView(Pointwise(emit, chosen, len(distinct), element, f.b.location, others), indices, element)
 
 
 def _element(rep: Registers) -> Attribute:
@@ -235,9 +249,17 @@ _PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge
 def cmpi(f: FunctionLowering, op: arith.CmpiOp) -> None:
     """Integer comparison; of many registers of a range with a bound, of each register's offset with what the bound leaves of it."""
     predicate = _PREDICATES[op.predicate.value.data]
-    result = op.results[0]
-    reps = offsets_and_room(f, result, predicate, operands_of(f, op))
-    f.values[result] = apply_lazily(f, result, reps, lambda b, v: b.icmp(predicate, v[0], v[1]))
+    result, reps = op.results[0], operands_of(f, op)
+    has_room = predicate in _ORDERED and _has_room(reps)
+    takes_room = has_room and _pays(f, result, reps)
+    first = offsets_and_room(f, reps) if takes_room else reps
+    f.values[result] = apply_lazily(
+        f,
+        result,
+        first,
+        lambda b, v: b.icmp(predicate, v[0], v[1]),
+        (lambda: offsets_and_room(f, reps, moved=takes_room)) if has_room else None,
+    )
 
 
 def _resize(signed: bool) -> Callable[[Attribute], Emit]:
@@ -436,34 +458,41 @@ WORTH_ROOM = 16
 _ORDERED = ("slt", "sle", "sgt", "sge")
 
 
-def offsets_and_room(
-    f: FunctionLowering, result: SSAValue, predicate: str, reps: Sequence[Registers]
-) -> Sequence[Registers]:
-    """The operands of a comparison, a range and its bound by offsets and room where that is less work."""
+def _range_and_bound(reps: Sequence[Registers]) -> tuple[Range, SSAValue] | None:
     left, right = reps
-    if predicate not in _ORDERED:
-        return reps
-    if isinstance(left, Range) and registers.is_splat(right) and _pays(f, result, left):
-        return Constants(left.offsets, I32), _room(f, left, right)
-    if isinstance(right, Range) and registers.is_splat(left) and _pays(f, result, right):
-        return _room(f, right, left), Constants(right.offsets, I32)
-    return reps
+    if isinstance(left, Range) and registers.is_splat(right):
+        return left, right
+    return (right, left) if isinstance(right, Range) and registers.is_splat(left) else None
 
 
-def _pays(f: FunctionLowering, result: SSAValue, range_: Range) -> bool:
+def _has_room(reps: Sequence[Registers]) -> bool:
+    """Whether the operands of an ordered comparison are a range and its bound, which compare as the offsets and the room do."""
+    found = _range_and_bound(reps)
+    if found is None or found[0].element_type != I32:
+        return False
+    return not any(offset < 0 or offset & ~found[0].clear for offset in found[0].offsets)
+
+
+def offsets_and_room(f: FunctionLowering, reps: Sequence[Registers], *, moved: bool = False) -> list[Registers]:
+    """The operands of a comparison, a range and its bound, by offsets and room; `moved`: both from a later base, which are other numbers."""
+    found = _range_and_bound(reps)
+    assert found is not None
+    range_, bound = found
+    by = range_.clear & -range_.clear if moved else 0
+    base = f.b.or_disjoint(range_.base, f.b.i32(by)) if by else range_.base
+    room = f.b.overloaded("llvm.ssub.sat", (bound, base))
+    offsets = Constants([offset - by for offset in range_.offsets], I32)
+    return [offsets, room] if reps[0] is range_ else [room, offsets]
+
+
+def _pays(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers]) -> bool:
     """Of rows and columns of a tile the registers of the range are needed for addresses anyway, as multiples of a stride: there it is no less
     work (a transpose of 64x64 f32 took 78 registers for 53)."""
-    if range_.count < WORTH_ROOM or range_.element_type != I32:
+    if width(reps) < WORTH_ROOM:
         return False
     if not instance_of(result.type, TensorType) or isinstance(ttg.layout_of(result.type), Slice):
         return False
     if len(result.type.get_shape()) != 1:
         return False
-    if any(offset < 0 or offset & ~range_.clear for offset in range_.offsets):
-        return False
     same = f.equal_registers(result)
     return same is None or len(same[0]) >= WORTH_ROOM
-
-
-def _room(f: FunctionLowering, range_: Range, bound: SSAValue) -> SSAValue:
-    return f.b.overloaded("llvm.ssub.sat", (bound, range_.base))

@@ -72,12 +72,12 @@ def remark_single_elements(op: Operation, accesses: Accesses) -> None:
 
 
 def store_masks(
-    f: FunctionLowering, accesses: Accesses, mask: SSAValue | None, representative: SSAValue | None
+    f: FunctionLowering, accesses: Accesses, mask: registers.Registers | None, representative: SSAValue | None
 ) -> list[SSAValue]:
     """Of each access where it is done: where `mask` is true, by the threads in which `representative` is. Empty if all do all."""
     if mask is None:
         return [] if representative is None else [representative] * len(accesses.starts)
-    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+    given = [registers.element(f.b, mask, start) for start in accesses.starts]
     return given if representative is None else [f.b.and_(representative, each) for each in given]
 
 

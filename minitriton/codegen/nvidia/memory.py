@@ -23,7 +23,7 @@ import functools
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.copy_remarks import remark_narrow_load
@@ -240,7 +240,7 @@ def _hinted_load(
 @lowers(tt.StoreOp)
 def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     """`st.global`, by one of the threads that hold the same element."""
-    pointer, value, mask = op.ptr, op.value, op.mask
+    pointer, value = op.ptr, op.value
     data = to_memory(f, f.vector(value))
     width = access_width(f.module.axis, op)
     accesses = Accesses(f, pointer, width.width)
@@ -253,12 +253,41 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
         return
     remark_single_elements(op, accesses)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
-    masks = store_masks(f, accesses, mask, own)
+    masks = store_masks(f, accesses, _mask_of_store(f, accesses, op), own)
     cache, evict = cache_hint(op)
     if not masks and not cache and not evict:
         _plain_store(f, addresses, data, accesses.width)
         return
     _hinted_store(f, op, data, accesses.width, addresses, masks)
+
+
+MOST_KEPT_MASKS = 4
+"""Masks of a load that a thread keeps until the store, of seven predicate registers: with more, one is left for the comparisons in between (int8
+quantization of rows of 2048 by a warp took 120 registers for 72, so that an SM held 17 CTAs for 28; 2026-11-28)."""
+
+
+def _mask_of_store(f: FunctionLowering, accesses: Accesses, op: tt.StoreOp) -> Registers | None:
+    """The mask, of other numbers than those of a load with the same where they would be too many to keep."""
+    if op.mask is None:
+        return None
+    found, equal = f.values[op.mask], f.equal_registers(op.mask)
+    distinct = len(accesses.starts) if equal is None else len({equal[1][start] for start in accesses.starts})
+    return registers.computed_otherwise(found) if distinct > MOST_KEPT_MASKS and _follows_all_loads(op) else found
+
+
+def _follows_all_loads(op: tt.StoreOp) -> bool:
+    """Whether a reduction or scan is between a load with the mask of a store and the store. Without one, an element is stored as soon as it is loaded.
+
+    A mask from outside a loop is kept in any case.
+    """
+    is_after = False
+    before = op.prev_op
+    while before is not None:
+        if isinstance(before, tt.LoadOp) and before.mask is op.mask:
+            return is_after and isinstance(op.mask, OpResult) and op.mask.op.parent is op.parent
+        is_after |= isinstance(before, tt.ReduceOp | tt.ScanOp)
+        before = before.prev_op
+    return False
 
 
 def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:

@@ -26,7 +26,7 @@ from minitriton.emulator.amdgcn.program import (
     Symbol,
     is_rdna,
 )
-from minitriton.emulator.ptx.program import EmulationError, KernelParameter
+from minitriton.emulator.ptx.program import EmulationError, KernelParameter, error_at
 from minitriton.errors import SourceLocation
 
 _LABEL = re.compile(r"\s*(?:([\w.$@]+)|\"([^\"]*)\"):\s*")
@@ -48,6 +48,7 @@ MOST_REGISTERS = {"v": 256, "a": 256, "s": 106, "ttmp": 16}
 _START = {"v": 0, "a": ACCUMULATION, "s": SCALAR, "ttmp": SCALAR + TRAP}
 _HINTS = ("s_delay_alu", "s_sendmsg", "s_waitcnt_depctr", "s_wait_alu")
 """Instructions whose operands say what does not change results, in words of their own."""
+_SEE_DOCS = "docs/amdgcn-emulator.md lists what is emulated"
 _TOGETHER = " :: "
 """Between the two instructions of `v_dual_*`."""
 
@@ -79,8 +80,8 @@ class _Parser:
         self.origin = 0
         """The instruction after the last `s_getpc_b64`."""
 
-    def fail(self, message: str) -> EmulationError:
-        return EmulationError(message, SourceLocation("<amdgcn>", self.line), source_line=self.statement)
+    def fail(self, message: str, help: str | None = None) -> EmulationError:
+        return error_at(message, "amdgcn", self.line, self.statement, self.source, help)
 
     def parse(self) -> Module:
         for number, line in enumerate(self.module.text.split("\n"), 1):
@@ -187,7 +188,7 @@ class _Parser:
         """An instruction, or half of one with two."""
         word, _, rest = text.replace("\t", " ").partition(" ")
         if not _OPCODE.match(word):
-            raise self.fail(f"{word} is not an instruction")
+            raise self.fail(f"{word} is not an instruction that the emulator knows", _SEE_DOCS)
         operands: list[Operand] = []
         modifiers: dict[str, str] = {}
         match = _ENCODING.search(word)

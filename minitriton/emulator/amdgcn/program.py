@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minitriton.emulator.ptx.program import EmulationError, KernelParameter
+from minitriton.emulator.ptx.program import EmulationError, KernelParameter, error_at
 from minitriton.errors import SourceLocation
 
 LANES = 64
@@ -183,7 +183,7 @@ class Instruction:
 
     def error(self, message: str, help: str | None = None) -> EmulationError:
         """An error at this instruction."""
-        return EmulationError(message, SourceLocation("<amdgcn>", self.line), source_line=self.text, help=help)
+        return error_at(message, "amdgcn", self.line, self.text, self.source, help)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from minitriton.emulator.ptx.program import (
     Address,
-    EmulationError,
     Function,
     Immediate,
     Instruction,
@@ -28,17 +27,12 @@ from minitriton.emulator.ptx.program import (
     Symbol,
     Vector,
 )
-from minitriton.errors import SourceLocation
 
 
 def expand(kernel: PTXKernel, functions: dict[str, Function]) -> None:
     """Rewrites a kernel in place. Raises `EmulationError` for functions that call themselves."""
     if any(i.opcode.startswith(("call", "brx")) for i in kernel.instructions):
         _Expansion(kernel, functions).run()
-
-
-def _fail(instruction: Instruction, message: str) -> EmulationError:
-    return EmulationError(message, SourceLocation("<ptx>", instruction.line), source_line=instruction.text)
 
 
 class _Expansion:
@@ -107,14 +101,14 @@ class _Expansion:
     def call(self, i: Instruction, function: Function) -> None:
         """Puts a function in place of a call: its parameters are the variables that the call names."""
         if function.name in self.calls:
-            raise _fail(i, f"`{function.name}` calls itself; the emulator puts functions in place")
+            raise i.error(f"`{function.name}` calls itself; the emulator puts functions in place")
         if i.guard is not None:
-            raise _fail(i, "the emulator does not know calls under a guard")
+            raise i.error("the emulator does not know calls under a guard")
         vectors = [[e.name for e in o.elements if isinstance(e, Symbol)] for o in i.operands if isinstance(o, Vector)]
         results = vectors.pop(0) if function.results and vectors else []
         arguments = vectors[0] if vectors else []
         if (len(results), len(arguments)) != (len(function.results), len(function.parameters)):
-            raise _fail(i, f"`{function.name}` takes {len(function.parameters)} arguments, {len(arguments)} are given")
+            raise i.error(f"`{function.name}` takes {len(function.parameters)} arguments, {len(arguments)} are given")
         self.count += 1
         tag = f"#{self.count}"
         own = [*function.results, *(p.name for p in function.parameters)]
@@ -143,9 +137,9 @@ class _Expansion:
         """`brx.idx`: compares the index with every position of the table but the last."""
         index, table = i.operands
         if not isinstance(table, Symbol) or table.name not in self.kernel.tables:
-            raise _fail(i, "the table of an indexed branch must be a .branchtargets label")
+            raise i.error("the table of an indexed branch must be a .branchtargets label")
         if i.guard is not None:
-            raise _fail(i, "the emulator does not know indexed branches under a guard")
+            raise i.error("the emulator does not know indexed branches under a guard")
         targets = self.kernel.tables[table.name]
         test = Register(len(self.kernel.registers), "%brx", "pred")
         self.kernel.registers.append(test)

@@ -28,6 +28,7 @@ from minitriton.emulator.ptx.program import (
     Symbol,
     Variable,
     Vector,
+    error_at,
 )
 from minitriton.errors import SourceLocation
 
@@ -70,8 +71,8 @@ class _Scope:
 
 
 class _Parser:
-    def __init__(self, text: str, name: str) -> None:
-        self.text, self.name = text, name
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.module = Module(text)
         self.kernel: PTXKernel | None = None
         self.scopes: list[_Scope] = []
@@ -83,7 +84,7 @@ class _Parser:
         self.fixups: list[tuple[Instruction, list[_Scope]]] = []
 
     def fail(self, message: str, statement: str) -> EmulationError:
-        return EmulationError(message, SourceLocation(self.name, self.line), source_line=" ".join(statement.split()))
+        return error_at(message, "ptx", self.line, " ".join(statement.split()), self.source)
 
     def parse(self) -> Module:
         for match in re.finditer(r'^[^\S\n]*\.file\s+(\d+)\s+"([^"]*)"', self.text, re.M):
@@ -443,9 +444,9 @@ def _initial(text: str, width: int, size: int) -> bytes:
     return data.ljust(size, b"\0")
 
 
-def parse(ptx: str, name: str = "<ptx>") -> Module:
+def parse(ptx: str) -> Module:
     """Parses a PTX text. Raises `EmulationError` with line and text for what it does not understand."""
-    parser = _Parser(ptx, name)
+    parser = _Parser(ptx)
     try:
         return parser.parse()
     except EmulationError as error:
@@ -461,4 +462,4 @@ def _at_line(parser: _Parser, message: str) -> EmulationError:
     """An error at the line that a parser has come to."""
     lines = parser.text.split("\n")
     line = min(parser.line, len(lines))
-    return EmulationError(message, SourceLocation(parser.name, line), source_line=" ".join(lines[line - 1].split()))
+    return error_at(message, "ptx", line, " ".join(lines[line - 1].split()), parser.source)

@@ -14,11 +14,23 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.source_text import line_at
 from minitriton.target.architectures import LIMITS, WARP_SIZE
 
 
 class EmulationError(MinitritonError):
     """PTX that cannot be emulated, or a launch that does not fit the kernel. Carries the line and text of the PTX."""
+
+
+def error_at(
+    message: str, language: str, line: int, text: str, source: SourceLocation | None, help: str | None = None
+) -> EmulationError:
+    """An error at a statement: at the kernel's line that it comes from, where that is known, or else at its own `line`."""
+    shown = None if source is None else line_at(source.file, source.line)
+    if source is None or shown is None:
+        return EmulationError(message, SourceLocation(f"<{language}>", line), source_line=text, help=help)
+    where = f"line {line} of the {'PTX' if language == 'ptx' else 'assembly'}"
+    return EmulationError(f"{message} ({where}: `{text}`)", source, source_line=shown, help=help)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,10 @@ class Instruction:
     def parts(self) -> list[str]:
         """The opcode split at its dots."""
         return self.opcode.split(".")
+
+    def error(self, message: str, help: str | None = None) -> EmulationError:
+        """An error at this instruction."""
+        return error_at(message, "ptx", self.line, self.text, self.source, help)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_json, add_time_limit, time_limit
+from minitriton.commands.shared_options import add_json, add_time_limit, count_from, seconds_of, time_limit
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
 from minitriton.host.subcommands import Subcommands
@@ -34,18 +34,25 @@ def add_mutate_command(commands: Subcommands, tools: Tools) -> None:
     mutate = commands.add_parser(
         "mutate", help="run mutated IR, PTX and command lines: each must end in a located error or a result"
     )
-    mutate.add_argument("--count", type=int, default=200, help="mutants (default: %(default)s)")
-    mutate.add_argument("--first", type=int, default=0, help="number of the first mutant")
+    mutate.add_argument("--count", type=count_from(1), default=200, help="mutants (default: %(default)s)")
+    mutate.add_argument("--first", type=count_from(0), default=0, help="number of the first mutant")
     mutate.add_argument("--seed", type=int, default=0, help="of the run; mutant K of a seed is always the same")
     mutate.add_argument(
-        "--only", type=int, metavar="K", help="run mutant K by itself, in this process, and print what it says"
+        "--only",
+        type=count_from(0),
+        metavar="K",
+        help="run mutant K by itself, in this process, and print what it says",
     )
     mutate.add_argument("--keep", type=Path, metavar="FILE", help="with --only: where to write its text")
     mutate.add_argument(
         "--kinds", default="", help="of ttir, ttgir, llir, ptx, command, pipeline, signature (default: all)"
     )
-    mutate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
-    mutate.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
+    mutate.add_argument(
+        "--jobs", type=count_from(1), default=os.cpu_count() or 1, help="processes (default: %(default)s)"
+    )
+    mutate.add_argument(
+        "--seconds", type=seconds_of, metavar="S", help="end the run after this time, whatever the count"
+    )
     mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
     add_json(mutate)
     add_time_limit(mutate, MOST_SECONDS_OF_A_RUN)
@@ -76,7 +83,7 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
             given.seed,
             numbers,
             kinds,
-            max(given.jobs, 1),
+            given.jobs,
             watch,
             most_seconds=given.seconds,
             work=functools.partial(evaluate, tools=tools),
@@ -84,7 +91,9 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
     print(json.dumps(as_json(summary))) if given.json else print(account(summary))
     if given.out is not None:
         write_whole(given.out / "summary.json", json.dumps(as_json(summary), indent=1) + "\n")
-    return 0 if summary.ok else 1
+    if not summary.count:
+        print(f"nothing was run in {given.seconds:g} s", file=sys.stderr)
+    return 0 if summary.ok and summary.count else 1
 
 
 def chosen_kinds(text: str) -> list[str]:

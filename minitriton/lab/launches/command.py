@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minitriton.commands.shared_options import count_from
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 
@@ -29,12 +30,14 @@ def add_record_command(commands: Subcommands) -> None:
     record.add_argument("--kernel", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     record.add_argument(
         "--each",
-        type=int,
+        type=count_from(1),
         default=1,
         metavar="N",
         help="of launches that differ in the contents of arrays only (default: 1)",
     )
-    record.add_argument("--most", type=int, default=_MOST, metavar="N", help="launches in all (default: %(default)s)")
+    record.add_argument(
+        "--most", type=count_from(1), default=_MOST, metavar="N", help="launches in all (default: %(default)s)"
+    )
     record.add_argument(
         "--bytes", default=_BYTES, metavar="SIZE",
         help="of the arrays of a launch; the contents of larger ones are left out and made up later (default: %(default)s)",
@@ -83,5 +86,8 @@ def _report(recorder: Recorder, given: argparse.Namespace) -> None:
             continue
         left_out = f", without the contents of {', '.join(one.left_out)}" if one.left_out else ""
         print(f"  {one.folder}  grid {grid}, {one.bytes} bytes of arrays{left_out}", file=sys.stderr)
+    if not written:
+        named = f" of {', '.join(given.kernel)}" if given.kernel else ""
+        print(f"nothing was recorded: the program launched no kernel{named} that could be written", file=sys.stderr)
     if written:
         print(f"minitriton explore --launch {written[0].folder}", file=sys.stderr)

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
 
-from minitriton.commands.shared_options import add_json, print_json
+from minitriton.commands.shared_options import add_json, count_from, print_json, seconds_of
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
 from minitriton.lab.sweeping.command_arguments import (
@@ -95,14 +95,14 @@ def _add_measure(commands: Subcommands) -> None:
         "--metrics", required=True, metavar="NAME,...", help="microseconds, registers, sass, cycles, ..."
     )
     measure.add_argument("--kernel", action="append", metavar="NAME", help="only this one; may be given again")
-    measure.add_argument("--jobs", type=int, default=1, metavar="J", help="processes (default: %(default)s)")
+    measure.add_argument("--jobs", type=count_from(1), default=1, metavar="J", help="processes (default: %(default)s)")
     measure.add_argument("--again", action="store_true", help="what is known of them, too")
     add_json(measure)
     measure.set_defaults(run=run_measure)
 
 
 def run_sweep(given: argparse.Namespace) -> int:
-    """Prints the table. 1 if a configuration was wrong, unsound, crashed or failed inside a pass, else 0."""
+    """Prints the table. 1 if a configuration was wrong, unsound, crashed or failed inside a pass, or all were refused, else 0."""
     from minitriton.lab.sweeping.evaluation import Evaluator
     from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
     from minitriton.lab.sweeping.search import minimised
@@ -136,8 +136,11 @@ def run_sweep(given: argparse.Namespace) -> int:
     if given.json:
         best = table.best(given.best) if given.best else {}
         print_json({"seconds": table.seconds, "best": best, "configurations": table.records})
-        return 1 if table.not_right() else 0
+        return 1 if table.not_right() or table.refused_all() else 0
     print(table.text())
+    if table.refused_all():
+        print(f"nothing was evaluated: all of {len(table)} configurations were refused", file=sys.stderr)
+        return 1
     if given.best:
         by_name = {reference.name: reference for reference in kernels}
         for kernel, record in table.best(given.best).items():
@@ -336,7 +339,9 @@ def add_bisect_command(commands: Subcommands) -> None:
     bisect.add_argument(
         "--kernel-to", type=Path, metavar="FILE.ttir", help="reduce the kernel, too, and write it there"
     )
-    bisect.add_argument("--seconds", type=float, default=20.0, help="for reducing the kernel (default: %(default)s)")
+    bisect.add_argument(
+        "--seconds", type=seconds_of, default=20.0, help="for reducing the kernel (default: %(default)s)"
+    )
     add_kernel_arguments(bisect)
     add_json(bisect)
     bisect.set_defaults(run=run_bisect)

@@ -70,6 +70,11 @@ def measure(
     add_groups(first, workers, wanted, groups, None, progress, again=again)
     records = [record for kernel in wanted for record in first.records(kernel)]
     first.close()
+    if not _programs_of(records, None):
+        raise MinitritonError(
+            f"{store} holds no program to measure: none of its {len(records)} configurations compiles",
+            help="fill it by `minitriton sweep KERNEL --store` first",
+        )
     return Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)), time.monotonic() - start)
 
 

@@ -94,6 +94,10 @@ class Table(ShownAsText):
         check_measured(records, *metrics)
         return undominated(records, metrics)
 
+    def refused_all(self) -> bool:
+        """Whether contracts or the target refused every configuration: then nothing was evaluated."""
+        return all(r.result is Class.REFUSED for r in self.records)
+
     def not_right(self) -> list[Evaluation]:
         """What needs looking at: all but right, refused and merely compiled."""
         return [r for r in self.records if r.result in _NOT_RIGHT]

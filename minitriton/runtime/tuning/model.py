@@ -323,7 +323,7 @@ class Profile:
 
 
 def _ctas_on_sm(taken: Resources, architecture: Architecture) -> float:
-    registers = min(taken.registers, architecture.registers_per_thread, architecture.registers_for(1, taken.threads))
+    registers = min(taken.registers, architecture.most_registers(taken.threads))
     return float(max(architecture.ctas_on_sm(registers, taken.threads, taken.shared_bytes), 1))
 
 

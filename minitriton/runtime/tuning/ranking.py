@@ -52,6 +52,8 @@ class Candidate:
     config: Config
     resources: Resources
     estimate: Estimate
+    register_limit: int
+    """Registers that a thread can have."""
     correction: float = 1.0
     """Of the estimate, by what was measured of this configuration for other sizes."""
 
@@ -60,13 +62,24 @@ class Candidate:
         """The expected time."""
         return self.estimate.microseconds * self.correction
 
+    @property
+    def registers(self) -> int:
+        """Of a thread, in registers."""
+        return min(self.resources.registers, self.register_limit)
+
+    @property
+    def registers_spilled(self) -> int:
+        """What a thread would need beyond those that there are, which is in local memory."""
+        return self.resources.registers - self.registers
+
     def as_json(self) -> dict[str, Any]:
         """Numbers and names."""
         config = {k: v for k, v in self.config.all_kwargs().items() if isinstance(v, int | float | str)}
         return {
             "config": config, "microseconds": self.microseconds, "correction": self.correction, "limit": self.estimate.limit,
             "ctas": self.estimate.ctas, "ctas_on_sm": self.estimate.ctas_on_sm, "waves": self.estimate.waves,
-            "parts": dict(self.estimate.parts), **asdict(self.resources), "why": self.why,
+            "parts": dict(self.estimate.parts), **asdict(self.resources), "registers": self.registers,
+            "registers_spilled": self.registers_spilled, "why": self.why,
         }  # fmt: skip
 
     @property
@@ -77,7 +90,7 @@ class Candidate:
         parts = [
             f"{self.microseconds:.1f} us by {' and '.join(f'{name} ({e.parts[name]:.1f})' for name in causes)}",
             f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on an SM",
-            f"{r.shared_bytes} bytes of shared memory", f"{r.registers} registers", *([r.instruction] if r.instruction else []),
+            f"{r.shared_bytes} bytes of shared memory", f"{self.registers} registers{f' and {self.registers_spilled} spilled' if self.registers_spilled else ''}", *([r.instruction] if r.instruction else []),
             *(["tensor copies"] if r.is_described else []), *([f"corrected by {self.correction:.2f}"] if self.correction != 1 else []),
         ]  # fmt: skip
         return ", ".join(parts)
@@ -186,6 +199,7 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
     times = profile.times(problem.sizes, problem.multiprocessors, _grid_of(problem), weights)
     corrections = (measured or Measured(problem.kind)).corrections()
     by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable")
+    most_registers = architecture_of(problem.target.capability).most_registers
     kept: list[Candidate] = []
     for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
         misfit: Misfit | None = None
@@ -195,9 +209,8 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
             misfit = misfit_of_size(problem, config)
             if misfit is None:
                 made = _estimate(times, row, int(profile.ctas_on_sm[row]))
-                kept.append(
-                    Candidate(config, fit.resources, made, corrections.get(str(config), 1.0) if corrections else 1.0)
-                )
+                correction = corrections.get(str(config), 1.0) if corrections else 1.0
+                kept.append(Candidate(config, fit.resources, made, most_registers(fit.resources.threads), correction))
                 break
         if misfit is not None:
             dropped.append((fit.config, misfit))

@@ -217,7 +217,7 @@ def misfit_of_resources(taken: Resources, target: GPUTarget) -> Misfit | None:
             architecture.threads_per_cta,
             f"{taken.threads} threads, of {architecture.threads_per_cta}",
         )
-    limit = min(architecture.registers_per_thread, architecture.registers_for(1, taken.threads))
+    limit = architecture.most_registers(taken.threads)
     if taken.accumulators >= limit:
         return Misfit(
             "registers",
