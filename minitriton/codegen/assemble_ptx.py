@@ -226,8 +226,9 @@ class _Search:
         if knobs.nvidia.assembler or find_ptxas() is None:
             return None
         attempt = self._under(None, "ptxas")
-        is_better = attempt is not None and attempt.spilled_bytes < chosen.spilled_bytes and attempt.ctas >= chosen.ctas
-        return attempt if is_better and attempt.is_serialized <= chosen.is_serialized else None
+        if attempt is None or attempt.spilled_bytes >= chosen.spilled_bytes or attempt.ctas < chosen.ctas:
+            return None
+        return attempt if attempt.is_serialized <= chosen.is_serialized else None
 
     def _taken(self, attempt: Attempt) -> Cubin:
         show_log(self.logs[attempt.limit, attempt.assembler])
