@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7863, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14895, 79, 1),
+    "codegen": (14908, 79, 1),
     "commands": (2342, 13, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
@@ -117,13 +117,14 @@ checked as text before the explorer starts; flags are guessed as truths; errors 
 `codegen` by 76: masks of stores after reductions, compared again by other numbers.
 `codegen` by 100 and `analysis` by 25: a number and its index are chosen in four chains, numbers of 16 bits as such.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
+`codegen` by 12: a kernel that spills is assembled by ptxas too.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158930,
+    "lines": 158943,
     "files": 860,
     "files under 40 lines": 125,
     "modules with one importer": 177,
