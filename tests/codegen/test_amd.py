@@ -45,6 +45,11 @@ def softmax(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def total(x, out, BLOCK: tl.constexpr):
+    tl.store(out, tl.sqrt(tl.sum(tl.load(x + tl.arange(0, BLOCK)), 0)))
+
+
+@triton.jit
 def layer_norm(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     v = tl.load(x + i, i < n, other=0.0)
@@ -89,6 +94,20 @@ class Lowered(Hook):
     def after(self, step: Step, value: Any) -> None:
         if step.name == "convert-triton-gpu-to-llvm":
             self.module = value.clone()
+
+
+def test_lanes_share_the_partial_results_of_four_waves() -> None:
+    """One word of LDS for each lane and two exchanges within four lanes, in place of four words for each."""
+    made = triton.compile(ASTSource(softmax, {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}), GFX942)
+    text = made.asm["amdgcn"]
+    assert text.count("ds_read_b32") == 2 and "ds_read_b128" not in text
+    for control in ("quad_perm:[2,3,0,1]", "quad_perm:[1,0,3,2]"):
+        assert re.search(rf"v_add_f32_dpp v\d+, v\d+, v\d+ {re.escape(control)}", text)
+
+
+def test_one_thread_that_alone_stores_a_number_loads_its_partial_results_at_once() -> None:
+    made = triton.compile(ASTSource(total, {"x": "*fp32", "out": "*fp32"}, {"BLOCK": 1024}), GFX942)
+    assert made.asm["amdgcn"].count("ds_read_b128") == 1
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
