@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (11562, 51, 5),
     "language": (6001, 52, 0),
     "layouts": (4825, 21, 0),
-    "passes": (26204, 127, 6),
+    "passes": (26229, 127, 6),
     "pipeline": (2471, 12, 0),
     "rewriting": (3998, 19, 0),
     "runtime": (9609, 52, 1),
@@ -118,20 +118,21 @@ checked as text before the explorer starts; flags are guessed as truths; errors 
 `codegen` by 100 and `analysis` by 25: a number and its index are chosen in four chains, numbers of 16 bits as such.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
 `codegen` by 12: a kernel that spills is assembled by ptxas too.
+`passes` by 25: copies of loops pass only waits that copies end.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158943,
+    "lines": 158968,
     "files": 860,
     "files under 40 lines": 125,
     "modules with one importer": 177,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 66,
+    "tables of ops": 67,
     "words": 22,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
