@@ -116,6 +116,7 @@ checked as text before the explorer starts; flags are guessed as truths; errors 
 `host` by 29 on 2026-11-28: a process ends without collections, unless a finalizer waits for them.
 `codegen` by 76: masks of stores after reductions, compared again by other numbers.
 `codegen` by 100 and `analysis` by 25: a number and its index are chosen in four chains, numbers of 16 bits as such.
+`codegen` by 60: rows of a tile as multiples of the stride on top of the first.
 """
 
 PAGES = 2
