@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7862, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14842, 79, 0),
+    "codegen": (14914, 79, 1),
     "commands": (2342, 13, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
@@ -123,7 +123,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158480,
+    "lines": 158552,
     "files": 858,
     "files under 40 lines": 125,
     "modules with one importer": 177,
@@ -131,7 +131,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 21,
+    "words": 22,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
