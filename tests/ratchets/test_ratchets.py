@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7862, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14914, 79, 1),
+    "codegen": (14914, 79, 0),
     "commands": (2342, 13, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
@@ -131,7 +131,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 22,
+    "words": 21,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

@@ -85,7 +85,7 @@ def _product(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
 
 
 LEAST_ROWS = 8
-"""Of a thread, for which the copy of the stride and another first product pay."""
+"""Of a thread, for which the copy of the stride and another first row pay."""
 
 
 def _range_and_stride(
