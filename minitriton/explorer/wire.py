@@ -169,13 +169,36 @@ class CountsJson(TypedDict, total=False):
     line: int
 
 
+class ApartJson(TypedDict, total=False):
+    """How far an array is from that of another run: elements that are not equal, those of them that are not finite in one, and those
+    `beyond` what rounding explains; the largest distance `at` an index, its two numbers; relative to the other, in units in the last place."""
+
+    differing: int
+    sizes: list[int]
+    not_finite: int
+    beyond: int
+    first: list[int]
+    at: list[int]
+    now: float | str
+    before: float | str
+    absolute: float
+    relative: float
+    ulps: float
+
+
+class DistancesJson(TypedDict):
+    """Of the arrays of two runs, by name."""
+
+    distances: dict[str, ApartJson]
+
+
 class ArrayJson(TypedDict):
-    """An array after a run. `differs`: the largest distance from that of another run."""
+    """An array after a run. `apart`: from that of another run."""
 
     elements: int
     first: list[float | str]
     digest: str
-    differs: NotRequired[float]
+    apart: NotRequired[ApartJson]
 
 
 class RunJson(TypedDict):
@@ -438,5 +461,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson | ValuesJson
+    | InputsJson | TimelineJson | ValuesJson | DistancesJson
 )  # fmt: skip

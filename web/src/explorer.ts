@@ -7,6 +7,7 @@ import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
 import { GraphTab } from "./graph";
 import { showDifferences, showLegend } from "./bar";
+import { hasDots } from "./dots";
 import { showFailure } from "./failure";
 import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
@@ -175,7 +176,7 @@ function build(session: Session): void {
   function legend(): void {
     const isCounted = costsOf === session.compile && heat !== null;
     const hasFlights = hasFacts(session.stateOf(session.view.right)) && session.stateOf(session.view.right).level === "ttgir";
-    showLegend([isCounted ? COUNTED : "", hasFlights ? "next to an op: copies and dots in flight after it" : ""].filter(Boolean).join("; "));
+    showLegend([isCounted ? COUNTED : "", hasFlights ? "next to an op: copies and dots in flight after it" : "", hasDots(session.compile) ? "dot 1, dot 2: which dot of the source it is of" : ""].filter(Boolean).join("; "));
   }
 
   session.watch((before) => {
@@ -316,6 +317,7 @@ async function learnFacts(session: Session): Promise<void> {
 async function tritons(session: Session): Promise<number> {
   const made = await session.answers.triton(session.compile);
   made.label ??= "Triton 3.6.0";
+  made.of ??= session.compile;
   const at = session.compiles.indexOf(made);
   return at < 0 ? session.add(made) : at;
 }

@@ -111,6 +111,8 @@ export interface Compile {
   stored?: boolean;
   label?: string;
   kept?: Kept;
+  /** Of what Triton made, the compile of the same program. */
+  of?: Compile;
 }
 
 /** A layout of a Gluon kernel at a line that writes it. */
@@ -255,7 +257,22 @@ export interface ArraySummary {
   elements: number;
   first: (number | string)[];
   digest: string;
-  differs?: number;
+  apart?: Apart;
+}
+
+/** How far an array is from that of another run: minitriton/explorer/array_distance.py. */
+export interface Apart {
+  differing: number;
+  sizes?: number[];
+  not_finite?: number;
+  beyond?: number;
+  first?: number[];
+  at?: number[];
+  now?: number | string;
+  before?: number | string;
+  absolute?: number;
+  relative?: number;
+  ulps?: number;
 }
 
 export interface Run {
