@@ -28,6 +28,7 @@ from minitriton.explorer.session import (
     patterns,
     run,
     sass,
+    tiles,
     time_of_warps,
 )
 from minitriton.explorer.values import held_values
@@ -155,11 +156,12 @@ def _kept(
         data: answered(lambda data=data: time_of_warps(session, {**question, "data": data}))
         for data in ("l2", "memory")
     }
+    tiled = answered(lambda: tiles(session, question))
     tables = session.opened(asked).tables
     progress("checking every pass")
     checked = json.loads(checking.result())
     return {
-        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "tiles": tiled, "timelines": timelines,
         "types": tables.types, "layouts": tables.layouts, "held": held,
     }  # fmt: skip
 

@@ -62,6 +62,7 @@ from minitriton.explorer.wire import (
     RunJson,
     SassJson,
     StartJson,
+    TilesJson,
     TimelineJson,
     ValuesJson,
     VerdictsJson,
@@ -336,6 +337,13 @@ def apart_from_triton(session: ExplorerSession, given: Question) -> DistancesJso
     return {"distances": {name: _apart(theirs, ours, name, program) for name in names}}
 
 
+def tiles(session: ExplorerSession, given: Question) -> TilesJson:
+    """The compile's tile sizes among all that there could be, for `sizes` or those of its launch."""
+    from minitriton.explorer.tiles import tiles_of
+
+    return tiles_of(open_program(asked_of(given)), str(given.get("sizes") or ""))
+
+
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
@@ -385,7 +393,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
-    "triton": triton, "apart": apart_from_triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
+    "triton": triton, "apart": apart_from_triton, "tiles": tiles, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
     "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 

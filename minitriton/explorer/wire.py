@@ -186,6 +186,24 @@ class ApartJson(TypedDict, total=False):
     ulps: float
 
 
+class TilesJson(TypedDict):
+    """The tile sizes of a kernel by the model: tables as `commands.tune.Tables`, how many `fit`, where the compile's `own` are, for what others are
+    dropped; constants and options of each row, the sizes, and the items of the compile's signature by parameter."""
+
+    title: str
+    said: list[str]
+    head: list[str]
+    rows: list[list[Any]]
+    dropped_head: list[str]
+    dropped: list[list[Any]]
+    own: dict[str, Any]
+    reasons: list[dict[str, Any]]
+    fit: int
+    configs: list[dict[str, int]]
+    sizes: str
+    items: dict[str, str]
+
+
 class DistancesJson(TypedDict):
     """Of the arrays of two runs, by name."""
 
@@ -409,6 +427,7 @@ class KeptJson(TypedDict):
     buffers: NotRequired[BuffersJson | Failure]
     patterns: dict[str, PatternJson | Failure]
     timelines: dict[str, TimelineJson | Failure]
+    tiles: NotRequired[TilesJson | Failure]
     held: NotRequired[str]
     """A `HeldJson`, or why there is none, deflated."""
     triton: NotRequired[str]
@@ -461,5 +480,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson | ValuesJson | DistancesJson
+    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson
 )  # fmt: skip

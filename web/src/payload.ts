@@ -138,6 +138,7 @@ export interface Kept {
   buffers?: Buffers | Failure;
   patterns?: Record<string, Pattern>;
   timelines?: Record<string, Timeline | Failure>;
+  tiles?: Tiles | Failure;
   /** What tensors of its last state hold, deflated. */
   held?: string;
   /** What Triton makes of the program, a compile or a failure, deflated. */
@@ -258,6 +259,22 @@ export interface ArraySummary {
   first: (number | string)[];
   digest: string;
   apart?: Apart;
+}
+
+/** The tile sizes of a kernel by the model: minitriton/explorer/tiles.py. */
+export interface Tiles {
+  title: string;
+  said: string[];
+  head: string[];
+  rows: (number | string)[][];
+  dropped_head: string[];
+  dropped: (number | string)[][];
+  own: { row: number | null; text: string };
+  reasons: { what: string; count: number }[];
+  fit: number;
+  configs: Record<string, number>[];
+  sizes: string;
+  items: Record<string, string>;
 }
 
 /** How far an array is from that of another run: minitriton/explorer/array_distance.py. */
