@@ -1,8 +1,8 @@
 """How far the arrays of two runs are apart: how many elements differ, by how much, where, and whether rounding explains it.
 
-distance(now, before, "fp16")       37 of 4096 elements, by up to 0.0039 at [3, 17] (1.5039 for 1.5), 0.26 % of it, 4 units in the last place
+distance(now, before, "fp16")       37 of 4096 elements, by up to 0.0039 at [3, 17] (1.5039 for 1.5), 0.26 % of it, 4 ulps
 
-A unit in the last place (ulp) is the distance of neighbours among the numbers of the element's type, at the larger of the two.
+An ulp is the distance of neighbours among the numbers of the element's type, at the larger of the two.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class CountsJson(TypedDict, total=False):
 
 class ApartJson(TypedDict, total=False):
     """How far an array is from that of another run: elements that are not equal, those of them that are not finite in one, and those
-    `beyond` what rounding explains; the largest distance `at` an index, its two numbers; relative to the other, in units in the last place."""
+    `beyond` what rounding explains; the largest distance `at` an index, its two numbers; relative to the other, in ulps."""
 
     differing: int
     sizes: list[int]
