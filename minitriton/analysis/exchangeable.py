@@ -6,6 +6,9 @@
 (a > b) ? (a, i) : (b, j)                                 no: the index of equal numbers (`tl.argmax(x, tie_break_left=False)`)
 a + (b - a) / 2                                           no, as far as is known
 
+By which comparison a reduction chooses a number and its index, where the first index is the lower one (`choice`): `oge` in the second line, `ogt` in
+the third.
+
 Whether a module combines floats across elements in an order that layouts decide.
 
 In: a module. Out: a truth value. Sums and products of floats round, so a layout that gives threads other elements changes their
@@ -54,6 +57,27 @@ def exchangeable(op: Operation) -> bool:
         if any(x != y and not (x != x and y != y) for x, y in zip(found, other, strict=True)):
             return False
     return True
+
+
+def choice(op: Operation) -> str | None:
+    """The comparison of the first numbers by which `op`, a reduction of numbers with their indices, chooses one element, if the first index is the lower
+    one; None if it does anything else."""
+    block = op.regions[0].block
+    if len(block.args) != 4 or not all(_can_be_tried(inner, block) for inner in _ops(block)):
+        return None
+    numbers = (0.0, 1.0, math.nan) if isinstance(block.args[0].type, AnyFloat) else (0, 1)
+    pairs = [*itertools.product(numbers, repeat=2)]
+    takes_first: list[bool] = []
+    for a, b in pairs:
+        value, index = _results(block, _number, [a, 0, b, 1])
+        if index not in (0, 1) or value is not (b if index else a):
+            return None
+        takes_first.append(index == 0)
+    found = (by for by in _CHOICES if [_compared(by, a, b) for a, b in pairs] == takes_first)
+    return next(found, None)
+
+
+_CHOICES = ("oge", "ole", "ogt", "olt")
 
 
 def _ops(block: Block) -> list[Operation]:

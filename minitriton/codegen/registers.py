@@ -126,6 +126,11 @@ class Range(Expression):
         """The range moved by a scalar that is a multiple of `divisibility`."""
         return Range(b.add(scalar, self.base), self.offsets, self.clear & (divisibility - 1), b.location)
 
+    def moved(self, b: Builder, offset: SSAValue) -> SSAValue:
+        """The number at one of the offsets, whichever."""
+        carries = any(each & ~self.clear for each in self.offsets)
+        return b.add(self.base, offset) if carries else b.or_disjoint(self.base, offset)
+
     def _enter(self, block: Block) -> None:
         if block is not self._block:
             self._sums = {}

@@ -10,7 +10,7 @@
 
 In: TTIR. Out: reductions of `tl.argmax`, `tl.argmin` and `return_indices=True` see an infinity for each NaN. A comparison with NaN is false, so without
 this the result depends on the order in which elements are combined, which is another for each layout and on the interpreter. Integers that
-became floats have no NaN and are left. One instruction an element; left out by `without="minitriton-nan-in-argmax"`.
+became floats have no NaN and are left. One instruction for each chain of elements (`codegen/lowering/reduce.py`); left out by `without="minitriton-nan-in-argmax"`.
 
 `minitriton-ordered-indices`: within a thread, the index of a reduction's first operand is known to be less than that of its second.
 

@@ -8,6 +8,8 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
+from minitriton.target import GPUTarget
 
 PASS = "minitriton-ordered-indices"
 
@@ -92,6 +94,41 @@ def test_regions_of_one_s_own_keep_their_meaning(kind: str, back: bool) -> None:
     if kind == "last":
         index = n - 1 - np.arange(n) if back else np.arange(n)
         assert found[0][0][0] == index[x == x.max()].max()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize(("kind", "left"), [("argmax", True), ("argmin", True), ("argmax", False), ("max", True)])
+def test_nan_is_left_out_wherever_it_is(kind: str, left: bool, dtype: type[np.generic]) -> None:
+    """First and last of a thread's chains, everywhere, next to infinities and zeros of both signs; 32 elements a thread along either axis."""
+    sign = -1 if kind == "argmin" else 1
+    x = numbers((8, 1024), dtype)
+    x[np.random.default_rng(3).random(x.shape) < 0.4] = np.nan
+    x[1], x[2, ::2], x[3], x[4, 1:] = np.nan, np.nan, -np.inf * sign, np.nan
+    x[3, ::3], x[5] = np.nan, np.where(np.arange(1024) % 2, 0.0, -0.0)
+    cleaned = np.where(np.isnan(x), -np.inf, x * sign)
+    expected = cleaned.argmax(1)
+    for axis, data in ((1, x), (0, np.ascontiguousarray(x.T))):
+        out, value = np.zeros(8, np.int32), np.zeros(8, dtype)
+        along[(1,)](data, out, value, *data.shape, axis, kind, left, num_warps=8)
+        if not left:  # which of equals, lanes decide: the same as without the pass
+            expected = np.zeros(8, np.int32)
+            along[(1,)](data, expected, value, *data.shape, axis, kind, left, num_warps=8, without=PASS)
+        np.testing.assert_array_equal(out, expected)
+        if kind == "max":
+            most = np.take_along_axis(cleaned, expected[:, None], 1)[:, 0].astype(dtype)
+            np.testing.assert_array_equal(value.view(np.uint8), most.view(np.uint8))
+
+
+def test_a_choice_of_bf16_is_one_of_16_bits() -> None:
+    """Three instructions an element: a comparison, the number, and an index that is a constant."""
+    source = ASTSource(
+        along,
+        {"x": "*bf16", "out": "*i32", "value": "*fp32"}
+        | dict.fromkeys(("ROWS", "COLS", "AXIS", "KIND", "LEFT"), "constexpr"),
+        {"ROWS": 1, "COLS": 1024, "AXIS": 1, "KIND": "argmax", "LEFT": True},
+    )
+    ptx = triton.compile(source, GPUTarget("cuda", 90, 32), {"num_warps": 1}, assemble=False).asm["ptx"]
+    assert ptx.count("setp.geu.bf16") == 31 and ptx.count("max.bf16") == 4
 
 
 def comparisons(kernel: object, *arguments: object, **options: object) -> int:

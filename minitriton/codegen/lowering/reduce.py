@@ -11,6 +11,7 @@ own product into the sum of two lanes, so that they keep the same number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
@@ -18,9 +19,9 @@ from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerType, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.exchangeable import exchangeable
+from minitriton.analysis.exchangeable import choice, exchangeable
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.convert_layout import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -28,9 +29,10 @@ from minitriton.codegen.lowering.partial_results import by_lanes, combine, scrat
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import load_shared, memory_type, store_shared, to_memory
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
+from minitriton.codegen.registers import Constants, Range
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
-from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
+from minitriton.codegen.types import BF16, F16, I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer, integers
 from minitriton.dialects.facts.pass_attributes import INCREASING
@@ -40,6 +42,7 @@ from minitriton.dialects.ttg import layout_of
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
+from minitriton.rewriting.constants import constant_attr, number_of
 
 _RANKS = 15
 """All bits that the rank of a CTA in its cluster can have."""
@@ -143,8 +146,10 @@ def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
 
 
 def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue]:
-    vectors = [f.vector(operand) for operand in op.operands]
     increasing = _increasing(f, op, plan)
+    if increasing == (1,) and (chosen := _chosen(f, op, plan)) is not None:
+        return chosen
+    vectors = [f.vector(operand) for operand in op.operands]
     scalars = [known for vector in vectors if (known := f.b.scalars_of(vector)) is not None]
     if len(scalars) == len(vectors):
         return _of_scalars(f, op, plan, scalars, increasing)
@@ -164,6 +169,94 @@ def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tupl
     positions = [[offsets[register][plan.axis] for register in step] for step in plan.steps]
     goes_along = all(a < b for step, later in pairwise(positions) for a, b in zip(step, later, strict=True))
     return integers(noted) if goes_along else ()
+
+
+# A number and its index, chosen by a comparison. The index of what was combined so far is lower, so that any grouping of neighbours chooses the same:
+# four chains of neighbours do not wait for each other. Where NaN takes no part (`minitriton-nan-in-argmax`), only what a chain begins with is made a number:
+# of later elements a comparison that is true of NaN leaves it out. 16 bits that become 32 do so after the choice, and an index is an offset, a constant.
+#
+#     m = maxnum(x0, -inf);  m >= maxnum(x1, -inf) ? (m, at) : (maxnum(x1, -inf), base | 1)      =>      m uge x1 ? (m, at) : (x1, 1)
+#
+# Register by register: numbers of 16 bits that are compared in pairs would have to be put together and taken apart for each choice.
+
+CHAINS = 4
+"""Of a thread. With 1 and 2 an argmax of 2 rows of 8192 took 106 and 104 registers, with 4 and 8 80; a choice waits for the one before 10 cycles or so."""
+SHORTEST_CHAIN = 4
+
+
+class _Choice(NamedTuple):
+    """By what a reduction chooses: a comparison; the numbers, which may have fewer bits than its operand's; whether NaN among them is to be left out."""
+
+    by: str
+    numbers: SSAValue
+    skips_nan: bool
+
+    @classmethod
+    def of(cls, f: FunctionLowering, op: Operation) -> _Choice | None:
+        """None if `op` does not choose, or NaN would make the order matter."""
+        by, numbers = choice(op), op.operands[0]
+        made = numbers.op if isinstance(numbers, OpResult) else None
+        if by is None:
+            return None
+        if isinstance(scalar_type(numbers.type), IntegerType) or isinstance(made, arith.SIToFPOp | arith.UIToFPOp):
+            return cls(by, numbers, False)
+        if not isinstance(made, arith.MaxnumfOp | arith.MinnumfOp):
+            return None
+        extreme = -math.inf if made.__class__ is arith.MaxnumfOp else math.inf
+        if number_of(constant_attr(made.operands[1])) != extreme:
+            return None
+        if (by[1] == "g") != (extreme < 0) or by[2] != "e":
+            return cls(by, numbers, False)
+        numbers = made.operands[0]
+        widened = numbers.op if isinstance(numbers, OpResult) else None
+        if isinstance(widened, arith.ExtFOp):
+            narrow = scalar_type(widened.operands[0].type)
+            if narrow is F16 or (narrow is BF16 and f.module.target.has_bf16_arithmetic):
+                numbers = widened.operands[0]
+        return cls(by, numbers, True)
+
+    def first(self, f: FunctionLowering, number: SSAValue) -> SSAValue:
+        """What a chain begins with."""
+        if not self.skips_nan:
+            return number
+        is_most = self.by[1] == "g"
+        limit = f.b.constant(number.type, -math.inf if is_most else math.inf)
+        return f.b.overloaded("llvm.maxnum" if is_most else "llvm.minnum", (number, limit))
+
+    def taken(self, f: FunctionLowering, op: Operation, a: list[SSAValue], b: list[SSAValue]) -> list[SSAValue]:
+        """Number and index of `a`, whose index is lower, or of `b`."""
+        if isinstance(a[0].type, IntegerType):
+            return combine(f, op, a, b, (1,))
+        is_first = f.b.fcmp(("u" if self.skips_nan else "o") + self.by[1:], a[0], b[0])
+        return [f.b.select(is_first, x, y) for x, y in zip(a, b, strict=True)]
+
+
+def _chosen(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue] | None:
+    """Numbers and indices of a reduction that chooses, within the thread; None of another one."""
+    found = _Choice.of(f, op)
+    if found is None:
+        return None
+    numbers, indices = f.b.unpack(f.vector(found.numbers)), f.values[op.operands[1]]
+    offsets = Constants(indices.offsets, indices.element_type) if isinstance(indices, Range) else indices
+    length = max(len(plan.steps) // CHAINS, SHORTEST_CHAIN)
+
+    def chain(row: Sequence[int]) -> list[SSAValue]:
+        total = [found.first(f, numbers[row[0]]), registers.element(f.b, offsets, row[0])]
+        for register in row[1:]:
+            total = found.taken(f, op, total, [numbers[register], registers.element(f.b, offsets, register)])
+        return total
+
+    rows: list[list[SSAValue]] = []
+    for row in zip(*plan.steps, strict=True):
+        first, *others = [chain(row[start : start + length]) for start in range(0, len(row), length)]
+        for other in others:
+            first = found.taken(f, op, first, other)
+        number, index = first
+        if isinstance(indices, Range):
+            index = indices.moved(f.b, index)
+        wide = scalar_type(op.operands[0].type)
+        rows.append([number if number.type is wide else f.b.cast(L.FPExtOp, number, wide), index])
+    return [f.b.pack(column) for column in zip(*rows, strict=True)]
 
 
 def _of_scalars(
@@ -270,9 +363,9 @@ def _across_warps(
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, is_writer)
     bases = _bases_in_cluster(f, plan, base)
-    shared = (
-        None if plan.block_bits else sharing(op, f.module.lane_bits, plan.redundant_bits, plan.warps, len(plan.keys))
-    )
+    shared = None
+    if not plan.block_bits:
+        shared = sharing(f.module.info, op, f.module.lane_bits, plan.redundant_bits, plan.warps, len(plan.keys))
     if shared is not None:
         written = _write_layout(source, plan, order, shape, results)
         values = by_lanes(f, op, shared, written, plan.warp_bits, base, offsets)
