@@ -49,6 +49,6 @@ export function dotSentence(compile: Compile, text: string, place: Place | null)
   const number = dots.get(keyOf(place));
   if (number === undefined) return null;
   const source = (compile.sources[String(place.file)] ?? "").split("\n")[place.line - 1]?.trim() ?? "";
-  const which = dots.size > 1 ? `Dot ${number} of the kernel’s ${dots.size}` : "The kernel’s dot";
+  const which = dots.size > 1 ? `Dot ${number} of ${dots.size}` : "The only dot";
   return `${WAITS.test(text) ? "Waits for: " : ""}${which}, line ${place.line}${source ? `: \`${source}\`` : ""}`;
 }
