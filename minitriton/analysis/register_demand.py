@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Self
 
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
@@ -30,6 +30,7 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAcce
 from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -37,7 +38,7 @@ DEMAND = "minitriton.demand"
 """Attribute of a kernel at the LLVM level that holds its demand as text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RegisterDemand:
     """Registers of 32 bits of a thread, and what else a limit of registers depends on."""
 

@@ -17,11 +17,11 @@ import os
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, overload
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.knobs.changes import NotingList, changes, notice_the_environment
 from minitriton.knobs.hook_types import (
     AutotuneListener,
@@ -286,7 +286,7 @@ class env_class(env_base[type | None]):
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class NvidiaTool:
     """A program of the CUDA toolkit and its release (`12.8`)."""
 
@@ -338,7 +338,7 @@ class env_nvidia_tool(env_base[NvidiaTool]):
         raise MinitritonError(f"cannot find {self.binary}", help=f"install the CUDA toolkit or set {self.key}")
 
 
-@dataclass(frozen=True)
+@frozen
 class CompileTimes:
     """Microseconds of one compile, as `knobs.compilation.listener` gets them."""
 

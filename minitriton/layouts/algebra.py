@@ -9,11 +9,11 @@ Counterpart of Triton's lib/Tools/LayoutUtils.cpp.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
 
@@ -134,7 +134,7 @@ def transpose_linear_layout(layout: LinearLayout, order: Sequence[int]) -> Linea
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class ColumnAction:
     """Picks and reorders the bits of one in-dim: new bit `i` is old bit `action[i]`; bits not named are dropped.
 

@@ -8,10 +8,11 @@ In: nothing. Out: the base classes, the decorator that makes an encoding of a cl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from minitriton.errors import IRError
+from minitriton.host.frozen import frozen
 from minitriton.layouts import f2
 
 Ints = tuple[int, ...]
@@ -23,7 +24,7 @@ _T = TypeVar("_T")
 @dataclass_transform(frozen_default=True)
 def encoding(cls: type[_T]) -> type[_T]:
     """A frozen dataclass whose hash is computed once."""
-    made: Any = dataclass(frozen=True)(cls)
+    made: Any = frozen(cls)
 
     def cached_hash(self: Any) -> int:
         try:

@@ -11,13 +11,13 @@ A conversion is one of `NoConversion`, `RegisterPermutation`, `WarpShuffle`, `Sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from minitriton.host.frozen import frozen
 from minitriton.layouts import f2
 
 
-@dataclass(frozen=True)
+@frozen
 class NoConversion:
     """Source and destination registers are the same, in the same order."""
 

@@ -16,7 +16,6 @@ would be added in another order. Left out by `without="minitriton-merge-tile-axe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, cast
 
@@ -30,6 +29,7 @@ from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _has_short_axis(access: Operation) -> bool:
     return len(longer) > 1 and any(size > 1 and size * unit < VECTOR_BYTES for size in shape)
 
 
-@dataclass(frozen=True)
+@frozen
 class Merge:
     """The tile's axes in `order`, where the last `count` become one."""
 

@@ -69,6 +69,7 @@ PASSES = {
     "minitriton-share-tensor-copies": "minitriton.passes.asynchronous.hoist_tma_copies",
     "minitriton-share-pointer-steps": "minitriton.passes.asynchronous.share_pointer_steps",
     "minitriton-simplify-integers": "minitriton.passes.simplify_integers",
+    "minitriton-hoist-loop-copies": "minitriton.passes.asynchronous.hoist_loop_copies",
     "minitriton-hoist-tma-copies": "minitriton.passes.asynchronous.hoist_tma_copies",
     "symbol-dce": "minitriton.passes.inline",
     "triton-nvidia-tma-lowering": "minitriton.passes.tma_lowering",

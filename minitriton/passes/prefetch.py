@@ -15,7 +15,6 @@ Counterpart of lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context
@@ -27,6 +26,7 @@ from xdsl.traits import MemoryEffectKind
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in, set_type
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.passes.pipelining.schedule import body_ops, loops_in, terminator_of
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -41,7 +41,7 @@ _STEP_BITS = 256
 """Bits of K in a step where the layout does not say (`kWidth` 0)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Operand:
     """How an operand comes out of a buffer that the loop carries."""
 

@@ -14,7 +14,7 @@ which MLIR takes for code that is not reached.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -27,6 +27,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.ttg import WarpSpecializePartitionsOp
+from minitriton.host.frozen import frozen
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constants import HomeBlocks, constant_attr, constant_key, constant_op, number_of
@@ -34,7 +35,7 @@ from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.patterns import MODIFIED, Folded, folder_of
 
 
-@dataclass(frozen=True)
+@frozen
 class Constancy:
     """What is known of a value: that nothing computes it, the constant that it is, or that it varies."""
 

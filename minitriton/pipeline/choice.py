@@ -18,15 +18,16 @@ import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir import Operation
 
 from minitriton import knobs
 from minitriton.errors import SourceLocation
+from minitriton.host.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate:
     """One way. `cost` is in the unit that the choice names, less is better."""
 
@@ -35,7 +36,7 @@ class Candidate:
     reason: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """What was chosen for the op at `location`. `option`: the step that takes another candidate, its value in place of `@`."""
 

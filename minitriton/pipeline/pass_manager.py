@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 from minitriton.dialects.fast_paths.copying import IRSnapshot
 from minitriton.dialects.fast_paths.op_access import classes_in
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
+from minitriton.host.frozen import frozen
 from minitriton.host.whole_file import write_whole
 from minitriton.pipeline.pass_registry import (
     TEXT,
@@ -44,7 +45,7 @@ from minitriton.pipeline.pipeline_spec import (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Pipeline:
     """An ordered tuple of passes and translations."""
 

@@ -22,16 +22,16 @@ import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import Field, replace
 from enum import Enum, StrEnum, auto
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from minitriton.errors import PipelineError
+from minitriton.host.frozen import frozen
 from minitriton.target.backends import BACKENDS
 
 Stage: TypeAlias = str
@@ -121,6 +121,9 @@ class Contract:
     establishes: ClassVar[frozenset[Property]] = frozenset()
     keeps: ClassVar[frozenset[Property]] = KEPT_BY_DEFAULT
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    """The options, once the step is registered."""
+
     stage: ClassVar[Stage | None] = None
     """The stage of a compile that this step belongs to; None: any."""
     origin: ClassVar[Origin] = "optional"
@@ -172,8 +175,10 @@ class PassResult(Enum):
     """A pass that `folds_everything` has changed the module until neither it nor folding finds anything more to do."""
 
 
-class Pass(Contract, ModulePass):
+class Pass(Contract):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
+
+    name: ClassVar[str]
 
     visits_every_op: ClassVar[bool] = False
     """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it. Its
@@ -186,7 +191,7 @@ class Pass(Contract, ModulePass):
     """Whether this also erases dead ops, folds, and shares constants everywhere (`rewriting.greedy`): where that has found nothing and
     nothing has changed since, `acts_on` says whether there is more to do."""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> bool | PassResult | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def apply(self, ctx: Context, op: ModuleOp) -> bool | PassResult | None:
         """Transforms the module. False: nothing has changed; None: it is not known whether."""
         raise NotImplementedError
 
@@ -225,7 +230,6 @@ class Pass(Contract, ModulePass):
         return replace(self, **self.beyond_triton) if self.beyond_triton else self
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Translation(Contract, ABC):
     """One step from a representation to the next (`llvm` dialect → LLVM IR → PTX), with a pass's name and contract."""
 
@@ -234,6 +238,10 @@ class Translation(Contract, ABC):
     @abstractmethod
     def translate(self, source: Any) -> Any:
         """The next representation of `source`."""
+
+    def may_wait(self, source: object) -> bool:
+        """Whether the text of this stage may be made when it is first asked for: the compile goes on without it."""
+        return False
 
 
 Step = Pass | Translation
@@ -247,10 +255,8 @@ ENTRY_POINT_GROUP = "minitriton.passes"
 @dataclass_transform(frozen_default=True)
 def register_pass(cls: StepT) -> StepT:
     """Class decorator: makes `cls` known under `cls.name`, and its annotated names options. Raises `PipelineError` if the name is taken."""
-    annotations = vars(cls).get("__annotations__", {}).items()
-    annotated = [name for name, type in annotations if "ClassVar" not in str(type)]
-    if annotated and "__dataclass_fields__" not in vars(cls):
-        cls = dataclass(frozen=True, eq=False, repr=False)(cls)
+    if "__dataclass_fields__" not in vars(cls):
+        cls = frozen(cls)
     known = _registry.get(cls.name)
     taken_by = own_passes().get(cls.name, cls.__module__) if known is None else known.__module__
     if taken_by != cls.__module__ or (known is not None and known.__qualname__ != cls.__qualname__):

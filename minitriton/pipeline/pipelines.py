@@ -128,6 +128,7 @@ def llvm_passes() -> list[str]:
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
         "minitriton-hoist-tma-copies",
+        "minitriton-hoist-loop-copies",
         "minitriton-sink-dot-waits",
         "hold-wgmma-registers",
         "minitriton-guard-dot-loops",

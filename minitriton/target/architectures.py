@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.target.backends import backend
 
 WARP_SIZE = 32
@@ -243,7 +244,7 @@ def least_mma_depth(bits: int) -> int:
     return 4 * max(1, 32 // bits)
 
 
-@dataclass(frozen=True)
+@frozen
 class Speeds:
     """Of one architecture."""
 

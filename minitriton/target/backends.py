@@ -12,13 +12,14 @@ import functools
 import importlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class BackEnd:
     """Where the parts of a back end are."""
 

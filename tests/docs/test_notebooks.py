@@ -16,7 +16,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ip
 SHOWN = {
     "1_first_kernel": ("ld.global", "requests", "emit-ptx"),
     "2_layouts": ("T0:0", "background:hsl(", "ttg.convert_layout"),
-    "3_pass_orders": ("12 right", "--skip minitriton-coalesce-by-width", "<iframe srcdoc="),
+    "3_pass_orders": ("12 right", "--insert", "<iframe srcdoc="),
     "4_finding_a_race": ("poison: ",),
     "5_tuning": ("num_warps=",),
 }

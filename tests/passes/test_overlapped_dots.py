@@ -17,6 +17,7 @@ from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.passes.asynchronous.first_warp_barriers import AlternateWarpGroups, FirstWarpBarriers
 from minitriton.passes.asynchronous.guard_dot_loops import SinkDotWaits
+from minitriton.passes.asynchronous.hoist_loop_copies import HoistLoopCopies
 from minitriton.passes.asynchronous.hoist_tma_copies import HoistTmaCopies
 from minitriton.target import GPUTarget
 
@@ -226,6 +227,8 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
         CHECK-NEXT: ttng.warp_group_dot
         CHECK-NEXT: ttng.warp_group_dot
         CHECK-NEXT: ttng.end_turn from 14
+        CHECK-NEXT: ttng.warp_group_dot_wait
+        CHECK-NEXT: ttng.warp_group_dot_wait
         CHECK: scf.yield
         CHECK-NEXT: }
         CHECK-NEXT: ttng.wait_for_turn from 14 only 0
@@ -319,3 +322,91 @@ def test_copies_start_before_products_and_are_waited_for_behind_them() -> None:
 def test_no_copy_starts_before_a_store_that_it_may_read() -> None:
     text = straight("\n    tt.store %p, %c0 : !tt.ptr<i32>")
     assert names(run(text, HoistTmaCopies()), COPY, "tt.store") == [COPY, "tt.store", COPY]
+
+
+def scores_and_values(slots: int, computed: str = "", width: int = 64) -> str:
+    """A loop in which the copies for a later iteration stand at the end, into rings of so many buffers."""
+    matrix, scores = f"!ttg.memdesc<{width}x{width}xf16, #sh, #smem, mutable>", f"tensor<{width}x{width}xf32, #mma>"
+    ring, bars = (
+        f"!ttg.memdesc<{slots}x{width}x{width}xf16, #sh, #smem, mutable>",
+        f"!ttg.memdesc<{slots}x1xi64, #b, #smem, mutable>",
+    )
+    weights = f"tensor<{width}x{width}xf16, #a>"
+
+    def use(name: str) -> str:
+        return (
+            f"\n      %{name}b = ttg.memdesc_index %{name}bars[%read] : {bars} -> {ONE}"
+            f"\n      ttng.wait_barrier %{name}b, %phase : {ONE}"
+            f"\n      %{name} = ttg.memdesc_index %{name}ring[%read] : {ring} -> {matrix}"
+        )
+
+    def fill(name: str) -> str:
+        return (
+            f"\n      %{name}fb = ttg.memdesc_index %{name}bars[%fill] : {bars} -> {ONE}"
+            f"\n      ttng.barrier_expect %{name}fb, 8192, %true : {ONE}"
+            f"\n      %{name}f = ttg.memdesc_index %{name}ring[%fill] : {ring} -> {matrix}"
+            f"\n      ttng.async_tma_copy_global_to_local %desc[%i, %c0] %{name}f, %{name}fb, %true : "
+            f"!tt.tensordesc<tensor<{width}x{width}xf16, #sh>>, {ONE} -> {matrix}"
+        )
+
+    def count(name: str, before: str) -> str:
+        return (
+            f"\n      %{name}1 = arith.addi %{before}, %c1 : i32\n      %{name}2 = arith.cmpi sge, %{name}1, %cn : i32"
+            f"\n      %{name} = arith.select %{name}2, %c0, %{name}1 : i32"
+        )
+
+    allocated = "".join(
+        f"\n    %{n}ring = ttg.local_alloc : () -> {ring}\n    %{n}bars = ttg.local_alloc : () -> {bars}" for n in "kv"
+    )
+    return f"""
+#b = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>{HEAD}
+  tt.func @f(%desc: !tt.tensordesc<tensor<{width}x{width}xf16, #sh>>, %q: {matrix}, %n: i32) -> {scores} {{
+    %zero = arith.constant dense<0.0> : {scores}
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %cn = arith.constant {slots} : i32
+    %ahead = arith.constant {slots - 2} : i32
+    %none = arith.constant -1 : i32{allocated}
+    %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %was = %none, %filled = %ahead, %phase = %c0) -> ({
+        scores
+    }, i32, i32, i32) : i32 {{{count("read", "was")}{use("k")}
+      %s = ttng.warp_group_dot %q, %k, %zero {{isAsync = true}} : {matrix} * {matrix} -> {scores}
+      %s1:2 = ttng.warp_group_dot_wait %s, %acc {{pendings = 0 : i32}} : {scores}, {scores}{computed}
+      %p = math.exp2 %s1#0 : {scores}{use("v")}
+      %h = arith.truncf %p : {scores} to tensor<{width}x{width}xf16, #mma>
+      %a = ttg.convert_layout %h : tensor<{width}x{width}xf16, #mma> -> {weights}
+      %o = ttng.warp_group_dot %a, %v, %s1#1 {{isAsync = true}} : {weights} * {matrix} -> {scores}{
+        count("fill", "filled")
+    }{fill("k")}{fill("v")}
+      scf.yield %o, %read, %fill, %phase : {scores}, i32, i32, i32
+    }}
+    tt.return %r#0 : {scores}
+  }}
+}}
+"""
+
+
+IN_LOOP = (COPY, WAIT, "warp_group_dot_wait", "warp_group_dot ", "exp2", "tt.store")
+DOT, DONE = "warp_group_dot ", "warp_group_dot_wait"
+
+
+@pytest.mark.parametrize(
+    ("slots", "computed", "order"),
+    [
+        pytest.param(2, "", [WAIT, WAIT, DOT, DONE, COPY, COPY, "exp2", DOT], id="the next iteration waits for them"),
+        pytest.param(3, "", [WAIT, WAIT, DOT, DONE, "exp2", DOT, COPY, COPY], id="a later one does"),
+        pytest.param(
+            2, "\n      tt.store %p0, %c0 : !tt.ptr<i32>",
+            [WAIT, DOT, DONE, "tt.store", COPY, COPY, "exp2", WAIT, DOT], id="not past a store that they may read",
+        ),
+    ],
+)  # fmt: skip
+def test_copies_of_a_loop_start_before_what_is_computed(slots: int, computed: str, order: list[str]) -> None:
+    text = scores_and_values(slots, computed).replace("%n: i32)", "%n: i32, %p0: !tt.ptr<i32>)")
+    assert names(body_of_loop(run(text, HoistLoopCopies())), *IN_LOOP) == order
+
+
+def test_copies_stay_where_dots_take_all_registers() -> None:
+    text = run(scores_and_values(2, width=128), HoistLoopCopies())
+    assert names(body_of_loop(text), *IN_LOOP) == [WAIT, WAIT, DOT, DONE, "exp2", DOT, COPY, COPY]

@@ -6,5 +6,5 @@
 | `rings` | which slot of a multi-buffered buffer an iteration uses |
 
 The rules are facts on the classes of ops (`dialects.facts.synchronization`). Five passes of `passes.asynchronous` ask
-`outstanding`: sink-dot-waits, first-warp-barriers, hold-wgmma-registers, guard-dot-loops, hoist-tma-copies; the pipeliner asks `groups_since` and `rings`.
+`outstanding`: sink-dot-waits, first-warp-barriers, hold-wgmma-registers, guard-dot-loops, hoist-tma-copies, hoist-loop-copies; the pipeliner asks `groups_since` and `rings`.
 """

@@ -10,7 +10,6 @@ In a loop a group may be one of several: `({%d}, {%d, %first})` says that the ol
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from minitriton.analysis.in_flight.rings import iterations_ago, ring_slot
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.synchronization import Commits, Kind, Starts, Waits
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
+from minitriton.host.frozen import frozen
 
 MOST_GROUPS = 16
 """Of one queue: older groups count as one."""
@@ -36,7 +36,7 @@ class Queue(NamedTuple):
     barrier: SSAValue | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Outstanding:
     """What may be in flight at a point."""
 

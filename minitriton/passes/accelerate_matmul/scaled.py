@@ -16,7 +16,6 @@ lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
@@ -26,6 +25,7 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.locations import user_location
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.errors import IRError
+from minitriton.host.frozen import frozen
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
@@ -118,7 +118,7 @@ def unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
     return tensor_type(wide, element, ttg.encoding_attr(layout))
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaledOperand:
     """One operand of the dot: the left (`index` 0) or the right one."""
 

@@ -14,12 +14,13 @@ import ast
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from minitriton.errors import PipelineError
+from minitriton.host.frozen import frozen
 
 Level: TypeAlias = Literal["exact", "fast"]
 Domain: TypeAlias = Literal["integer", "float", "any"]
@@ -41,7 +42,7 @@ class Term(NamedTuple):
         return not self.op and (not isinstance(self.leaf, str) or self.leaf.isupper())
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """`before` is rewritten to `after` where `when` holds, in kernels that allow `level`."""
 

@@ -3,6 +3,7 @@
 | pass | |
 |---|---|
 | `hoist_tma_copies` | a tensor copy starts earlier and is waited for later |
+| `hoist_loop_copies` | tensor copies of a loop start before what threads compute |
 | `sink_dot_waits` | a dot is waited for where its result is first needed |
 | `hold_wgmma_registers` | registers of operand A are not written while a dot reads them |
 | `guard_dot_loops` | no wait where a loop of dots did not run |

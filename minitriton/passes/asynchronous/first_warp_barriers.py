@@ -34,7 +34,7 @@ Without it (Triton's way) warps of different groups meet in every iteration, and
 
 In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same, with
 turns. The dots of one turn follow each other without such work: those of an iteration, or the last of one and the first of the next. A
-group begins them when those of the other group have begun. Turns are named barriers of the hardware, one for the group whose turn it is
+group begins them when those of the other group have begun, and waits for them before it computes: tensor cores have the other group's then. Turns are named barriers of the hardware, one for the group whose turn it is
 (`named_barriers`). After the loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
 A loop in which all threads meet stays as it is: one group would wait at that barrier in its turn, and the other for its turn.
@@ -45,12 +45,13 @@ section 3.1: ping-pong scheduling.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_position, ring_slot
@@ -216,8 +217,35 @@ def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
     """A turn from `first` to `last` of an iteration; group 0 begins, and at the end takes the turn that it is given."""
     _put(ttng.EndTurnOp(first=TURNS.start, group=1), before=loop)
     _put(ttng.WaitForTurnOp(first=TURNS.start), before=first)
+    _wait_after_turn(last)
     _put(ttng.EndTurnOp(first=TURNS.start), after=last)
     _put(ttng.WaitForTurnOp(first=TURNS.start, group=0), after=loop)
+
+
+def _wait_after_turn(last: Operation) -> None:
+    """All waits for dots of the turn stand after it, with what they wait for: the other group's dots run under what is computed then."""
+    block = cast(Block, last.parent)
+    anchor = last
+    while (op := anchor.next_op) is not None:
+        if isinstance(op, ttng.WarpGroupDotWaitOp):
+            anchor = op
+            continue
+        wait = next((w for w in _following(op) if isinstance(w, ttng.WarpGroupDotWaitOp)), None)
+        if wait is None or any(_is_defined_from(value, op) for value in wait.operands):
+            return
+        wait.detach()
+        block.insert_op_after(wait, anchor)
+
+
+def _following(op: Operation | None) -> Iterator[Operation]:
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+def _is_defined_from(value: SSAValue, op: Operation) -> bool:
+    """Whether `op` or what follows it in its block defines `value`."""
+    return isinstance(value, OpResult) and value.op.parent is op.parent and not value.op.is_before_in_block(op)
 
 
 def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:

@@ -29,7 +29,6 @@ has the fault too; there ptxas happens to run such dots one by one (its message 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -46,6 +45,7 @@ from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.synchronization import Kind
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.passes.pipelining.overlap_dots import REGISTERS, words_of
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
@@ -94,7 +94,7 @@ _OTHER_REGISTERS = 88
 for five A of 8 registers 24 bytes are spilled, for four none)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _LateConversion:
     """A of `dot` is the last of `views` (last first) of the result of `convert`, which can follow `wait`."""
 

@@ -19,7 +19,6 @@ no room for them, loops stay as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -35,6 +34,7 @@ from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.facts.pass_attributes import OPAQUE
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS, REGISTERS, words_of
 from minitriton.passes.pipelining.schedule import body_ops, loops_in
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
@@ -71,7 +71,7 @@ class SharePointerSteps(Pass, stage="llir"):
                 _share(loop, moved)
 
 
-@dataclass(frozen=True)
+@frozen
 class _MovedPointer:
     """Which value of the loop it is, the op that moves it, and by how much."""
 

@@ -21,7 +21,6 @@ which they write what is read would be wrong already.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr, i32
@@ -31,6 +30,7 @@ from xdsl.traits import MemoryEffectKind
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.pass_attributes import APART_UNTIL_WAIT
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
+from minitriton.host.frozen import frozen
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.schedule import body_ops, terminator_of
 from minitriton.rewriting.constants import int_attr
@@ -39,7 +39,7 @@ from minitriton.rewriting.regions import clone_op
 from minitriton.rewriting.rewriter import Inserter
 
 
-@dataclass(frozen=True)
+@frozen
 class _FirstReads:
     """What an iteration does until its first reads are there: `ops`; those in `moving` wait or read, or use what was read."""
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from xdsl.dialects import scf
@@ -35,6 +34,7 @@ from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
 from minitriton.dialects.fast_paths.op_access import ops_of, set_type
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.properties import elems_per_thread
@@ -71,7 +71,7 @@ def _move_choice(reduce: tt.ReduceOp, wanted: bool) -> Choice:
     return Choice.of("tt.reduce after its loop", unit, option, found, str(wanted).lower())
 
 
-@dataclass(frozen=True)
+@frozen
 class _Accumulation:
     """`argument = update(argument, reduce(x))` in a loop, in the loop's carried value number `index`."""
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.host.json_values import is_tuple
 from minitriton.pipeline.ast_source import TypeName
 from minitriton.runtime.launching.host_values import (
@@ -35,7 +35,7 @@ Specialization: TypeAlias = "tuple[TypeName, object]"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@frozen
 class Argument:
     """One runtime argument of a launch: the parameter's name, its type name, and what was passed."""
 
@@ -75,7 +75,7 @@ def dtype_name(dtype: object) -> str:
     return name
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceArray:
     """An array as the launcher sees it: its address, and Triton's name of its element type."""
 

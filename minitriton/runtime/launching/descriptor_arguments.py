@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from minitriton.errors import MinitritonError
+from minitriton.host.frozen import frozen
 from minitriton.runtime.launching.arguments import Argument, data_address
 from minitriton.target.tensor_map import ELEMENT_BYTES, DescriptorCopy, TensorMap
 
@@ -31,7 +32,7 @@ def is_descriptor_type(type_name: str) -> bool:
     return type_name.startswith("tensordesc")
 
 
-@dataclass(frozen=True)
+@frozen
 class HostTensorMap:
     """A tensor map to be: `map` describes all but the address of `base`, an array."""
 

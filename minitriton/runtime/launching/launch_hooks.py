@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
 from minitriton import knobs
 from minitriton.frontend.function import JITCallable
+from minitriton.host.frozen import frozen
 from minitriton.host.json_values import is_list, is_object
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
@@ -27,7 +28,7 @@ from minitriton.target.backends import backend
 _SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
 
 
-@dataclass(frozen=True)
+@frozen
 class JitFunctionInfo:
     """The kernel a hook is called for."""
 

@@ -11,7 +11,6 @@ Scratch is as large as Triton's lowering needs it. Counterpart of lib/Conversion
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -39,7 +38,6 @@ class AllocateSharedMemory(Pass, stage="llir", origin="triton"):
 
 
 @register_pass
-@dataclass(frozen=True)
 class AllocateSharedMemoryNV(AllocateSharedMemory, stage="llir", origin="triton"):
     """Gives each buffer its place in shared memory, with the target's matrix instructions in mind."""
 
