@@ -38,26 +38,12 @@ WHOLE, TRITON = "as it is", "Triton"
 ROUNDS = 4
 
 
-def parts_of(launch: Launch, compiler: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The source of a compile without a launch, and the options: those among the constexprs that the kernel has no parameter for."""
-    kernel, signature, constexprs, attrs = source_parts(launch, compiler)
-    options = {name: constexprs.pop(name) for name in tuple(constexprs) if name not in kernel.arg_names}
-    written = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-    for name in [name for name in constexprs if name not in written and signature.get(name) == "constexpr"]:
-        if name in launch.constexprs:  # a number given by name, not a constexpr
-            value = constexprs.pop(name)
-            signature[name] = "i32"
-            if value % 16 == 0:
-                attrs[(kernel.arg_names.index(name),)] = [["tt.divisibility", 16]]
-    return (kernel, signature, constexprs, attrs), {"num_warps": launch.num_warps, **options}
-
-
 def ours(launch: Launch, options: Mapping[str, Any]) -> Any:
     """The kernel compiled with further options."""
     import minitriton
     from minitriton.compiler import ASTSource
 
-    parts, given = parts_of(launch, "minitriton")
+    parts, given = source_parts(launch, "minitriton")
     return minitriton.compile(ASTSource(*parts), GPUTarget("cuda", 90, 32), {**given, **options}, assemble=False)
 
 
@@ -66,7 +52,7 @@ def theirs(launch: Launch) -> Any:
     from triton.backends.compiler import GPUTarget as TritonTarget
     from triton.compiler import ASTSource
 
-    parts, options = parts_of(launch, "triton")
+    parts, options = source_parts(launch, "triton")
     return triton.compile(ASTSource(*parts), TritonTarget("cuda", 90, 32), options)
 
 

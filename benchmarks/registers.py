@@ -27,24 +27,26 @@ from minitriton.target.architectures import ARCHITECTURES
 from minitriton_kernels.cases import load_kernels
 
 
-def source_parts(
-    launch: Launch, compiler: str
-) -> tuple[Any, dict[str, str], dict[str, Any], dict[tuple[int, ...], Any]]:
-    """The kernel, and signature, constexprs and attributes that a launch on aligned tensors has."""
+def source_parts(launch: Launch, compiler: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The kernel with the signature, constexprs and attributes that a launch on aligned tensors has, and the options of its compile."""
     kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
+    written = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
+    options = {name: value for name, value in launch.constexprs.items() if name not in kernel.arg_names}
+    given = dict(zip(kernel.arg_names, launch.arguments, strict=False))
+    given |= {name: value for name, value in launch.constexprs.items() if name in kernel.arg_names}
     signature: dict[str, str] = dict.fromkeys(kernel.arg_names, "constexpr")
-    constexprs: dict[str, Any] = dict(launch.constexprs)
+    constexprs: dict[str, Any] = {}
     attrs: dict[tuple[int, ...], Any] = {}
-    for index, (name, value) in enumerate(zip(kernel.arg_names, launch.arguments, strict=False)):
-        if value == 1:
+    for name, value in given.items():
+        if name in written or (name not in launch.constexprs and value == 1):
             constexprs[name] = value
             continue
         signature[name] = (
             f"*{value.dtype}" if isinstance(value, Array) else "fp32" if isinstance(value, float) else "i32"
         )
         if isinstance(value, Array) or (isinstance(value, int) and value % 16 == 0):
-            attrs[(index,)] = [["tt.divisibility", 16]]
-    return kernel, signature, constexprs, attrs
+            attrs[(kernel.arg_names.index(name),)] = [["tt.divisibility", 16]]
+    return (kernel, signature, constexprs, attrs), {"num_warps": launch.num_warps, **options}
 
 
 def facts(cubin: bytes, name: str, threads: int, shared: int) -> dict[str, int]:
@@ -63,14 +65,15 @@ def measure(launch: Launch) -> dict[str, Any]:
     import minitriton
     from minitriton.compiler import ASTSource
 
-    options = {"num_warps": launch.num_warps}
     target = GPUTarget("cuda", 90, 32)
-    ours = minitriton.compile(ASTSource(*source_parts(launch, "minitriton")), target, options, assemble=False)
+    parts, options = source_parts(launch, "minitriton")
+    ours = minitriton.compile(ASTSource(*parts), target, options, assemble=False)
     start = processor_seconds()
     cubin = assemble(ours.asm["ptx"], ours.metadata.pipeline)
     taken = processor_seconds() - start
     threads = math.prod(int(n) for n in re.search(r"\.reqntid ([\d, ]+)", ours.asm["ptx"])[1].split(","))  # pyright: ignore[reportOptionalSubscript]
-    theirs = triton.compile(TritonSource(*source_parts(launch, "triton")), TritonTarget("cuda", 90, 32), options)
+    parts, options = source_parts(launch, "triton")
+    theirs = triton.compile(TritonSource(*parts), TritonTarget("cuda", 90, 32), options)
     return {
         "name": launch.name,
         "minitriton": facts(cubin, ours.metadata.name, threads, ours.metadata.shared),
