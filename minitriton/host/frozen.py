@@ -50,6 +50,8 @@ def _with_methods(cls: type[_T], methods: Mapping[str, object], params: object) 
     found |= read.__dataclass_fields__
     made.__dataclass_fields__, made.__dataclass_params__ = found, params
     made.__match_args__ = tuple(name for name, each in found.items() if each.init)
+    if not cls.__doc__:
+        cls.__doc__ = f"{cls.__name__}({', '.join(found)})"
     for name, method in methods.items():
         if name not in own:
             setattr(cls, name, method)
