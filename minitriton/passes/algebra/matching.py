@@ -63,7 +63,7 @@ def operators() -> Mapping[str, Operator]:
         cls.name.partition(".")[2]: Operator(cls)
         for module in (arith, math)
         for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Operation) and "." in getattr(cls, "name", "")
+        if isinstance(cls, type) and Operation in cls.__mro__ and "." in getattr(cls, "name", "")
     }
     for cls in (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp):
         known[cls.name.partition(".")[2]] = Operator(cls)
