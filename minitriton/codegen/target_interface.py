@@ -47,6 +47,11 @@ class TargetInfo(Protocol):
     lanes_at_once: int
     """The most lanes of an op on vectors: LLVM does the lanes of one from the last to the first, and what schedules afterwards may keep that order."""
 
+    shuffle_cost: int
+    """Instructions that an exchange between neighbouring lanes is worth, its latency among them."""
+    sharing_gain: float
+    """How many times as many instructions it takes a thread to combine partial results alone, before lanes share them."""
+
     # Which thread, CTA and program this is ----------------------------------------------------------------------------
 
     def thread_id(self, b: Builder) -> SSAValue:
@@ -80,6 +85,10 @@ class TargetInfo(Protocol):
         ...
 
     # What threads exchange --------------------------------------------------------------------------------------------
+
+    def broadcast_elements(self, bits: int) -> int:
+        """Elements of so many bits that all lanes of a warp load from one address of shared memory in the time of one."""
+        ...
 
     def shuffle(self, b: Builder, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
         """A value of other lanes of the warp: `idx` of lane `offset`, `bfly` of the lane whose number differs in the bits of `offset`,

@@ -95,7 +95,7 @@ def llvm_passes(target: GPUTarget, options: HIPOptions) -> list[str]:
 def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -> list[str]:
     """LLVM IR, LLVM's optimiser, assembly."""
     arch = f"arch={target.arch}"
-    flags = f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
+    flags = _flags(switches)
     level = 3 if switches.optimize_llvm else 0
     strategy = " strategy=iterative-ilp" if "memory-bound-attention" in options.schedule_hint.split(",") else ""
     return [
@@ -108,7 +108,12 @@ def emission_steps(target: GPUTarget, options: HIPOptions, switches: Switches) -
 
 def assembly_step(target: GPUTarget, options: HIPOptions, switches: Switches) -> str:
     """The step that makes the code object."""
-    return f"link-hsaco{{arch={target.arch}}}"
+    return f"link-hsaco{{arch={target.arch}{_flags(switches)}}}"
+
+
+def _flags(switches: Switches) -> str:
+    """LLVM's own, of all steps that run it: text and code object are of the same code."""
+    return f' flags="{",".join(switches.llvm_flags)}"' if switches.llvm_flags else ""
 
 
 def _or(switch: bool | None, default: bool) -> bool:

@@ -30,7 +30,7 @@ from minitriton.host.garbage import no_garbage_collection
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ir_source import entry_of_text
 from minitriton.pipeline.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
-from minitriton.pipeline.pass_registry import Property, Step
+from minitriton.pipeline.pass_registry import Property, Step, Translation
 from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
 from minitriton.pipeline.stages import FIRST_STAGES, first_properties, properties_of, reproducer_path, split
@@ -155,7 +155,10 @@ def _compile(
         }
         if inspect is not None:
             inspect(stages)
+        wait = inspect is None and until is None and not hooks
         for stage, run in stages.items():
+            if wait and _may_wait(dict(parts)[stage], value):
+                continue
             since = time.perf_counter()
             value = overrides.replace(stage, run(value, facts.metadata), options)
             text = texts[stage] = value if isinstance(value, bytes) else representation_text(value)
@@ -173,6 +176,10 @@ def _compile(
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     binary = overrides.cubin()
     return Compiled(texts if binary is None else {**texts, "cubin": binary}, metadata, seconds)
+
+
+def _may_wait(part: Pipeline, value: object) -> bool:
+    return len(part.steps) == 1 and isinstance(part.steps[0], Translation) and part.steps[0].may_wait(value)
 
 
 @functools.lru_cache(maxsize=64)

@@ -239,6 +239,10 @@ class Translation(Contract, ABC):
     def translate(self, source: Any) -> Any:
         """The next representation of `source`."""
 
+    def may_wait(self, source: object) -> bool:
+        """Whether the text of this stage may be made when it is first asked for: the compile goes on without it."""
+        return False
+
 
 Step = Pass | Translation
 StepT = TypeVar("StepT", bound=type[Pass] | type[Translation])

@@ -42,8 +42,8 @@ class Switches(NamedTuple):
     """Likewise: None where the target decides."""
 
 
-def environment_switches() -> Switches:
-    """What the environment switches in every pipeline."""
+def environment_switches(target: GPUTarget | None = None) -> Switches:
+    """What the environment switches in every pipeline; an assembler of NVIDIA's is not looked for where `target` needs none."""
     without = knobs.compilation.disable_llvm_opt
     return Switches(
         line_info=not knobs.compilation.disable_line_info,
@@ -54,7 +54,7 @@ def environment_switches() -> Switches:
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
         assembler=knobs.nvidia.assembler or "",
         assembler_flags=environment_flags(),
-        ptxas=ptxas_identity(),
+        ptxas=ptxas_identity() if target is None or target.backend == "cuda" else "",
         async_copy=knobs.amd.use_async_copy,
         block_pingpong=knobs.amd.use_block_pingpong,
         in_thread_transpose=knobs.amd.use_in_thread_transpose,

@@ -133,6 +133,13 @@ def assemble(text: str, pipeline: str, registers: str = "") -> Cubin:
     return value if isinstance(value, Cubin) else Cubin(value if isinstance(value, bytes) else str(value).encode())
 
 
+def emitted(stage: str, llvm_ir: str, pipeline: str) -> str | None:
+    """The text of `stage` that waited until it was asked for (`Translation.may_wait`); None if `pipeline`, the text of a whole one, lacks it.
+    `llvm_ir` is `CheckedLLVMIR` or is checked."""
+    steps = [step for step in Pipeline.parse(pipeline).steps if step.stage == stage and isinstance(step, Translation)]
+    return str(steps[0].translate(llvm_ir)) if steps else None
+
+
 def default_pipeline(target: GPUTarget, options: CompileOptions, ext: str) -> Pipeline:
     """The target's passes after the stage `ext`, to PTX."""
     parts = [] if ext == "ptx" else split(pipeline_for(target, options, ext=ext), ext, all_stages_of(target.backend))

@@ -150,6 +150,18 @@ class KernelCache:
             return
         note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
 
+    def add(self, key: str, files: dict[str, bytes]) -> None:
+        """Adds `files` to the entry of `key`, if there is one: its manifest is replaced once they are there."""
+        entry = self.path(key)
+        try:
+            manifest: dict[str, str] = parse_json(read_regular(entry / MANIFEST))
+            for name, content in files.items():
+                write_whole(entry / name, content)
+            write_whole(entry / MANIFEST, json.dumps({**manifest, **_digests(key, files)}))
+        except (OSError, ValueError, TypeError):
+            return
+        note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
+
     def path(self, key: str) -> Path:
         """Where the entry of `key` is (whether or not it exists): a digest's in a folder of Triton's name for it."""
         return self.root / (_base32(key) if len(key) == 64 else key)

@@ -1,13 +1,14 @@
 """`compile`: from a source to a `CompiledKernel`, by way of the cache.
 
 In: `ASTSource(fn, signature, constexprs, attrs)` or a path to a `.ttir`, `.ttgir`, `.gluon`, `.llir` or `.ptx` file. Out: the text
-of every stage, the cubin where an assembler is at hand, and the metadata that a launch needs.
+of every stage (of AMD's assembly when it is asked for), the cubin where an assembler is at hand, and the metadata that a launch needs.
 
 The compiler is imported where the cache has no such kernel (`runtime.fresh_compile`): a program that is run again starts without it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
-from minitriton.codegen.assemblers import chosen_assembler, find_ptxas
+from minitriton.codegen.assemblers import chosen_assembler
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.host.fork_gate import finished_before_forks
@@ -27,8 +28,9 @@ from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.runtime.compiled_kernel import CompiledKernel, load_stored
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.described_tiles import compile_by
+from minitriton.runtime.stored_kernel import MissingStage
 from minitriton.target import CompileOptions, GPUTarget, options_for
-from minitriton.target.backends import stages_of
+from minitriton.target.backends import backend, stages_of
 
 if TYPE_CHECKING:
     from minitriton.pipeline.ir_source import IRSource
@@ -79,7 +81,7 @@ def _compile_or_load(
     start = time.perf_counter()
     has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
     with no_garbage_collection():
-        request = Request(source, target, options, environment_switches(), overrides_for_source(source, options))
+        request = Request(source, target, options, environment_switches(target), overrides_for_source(source, options))
         key = _cache_key(request)
         hooks = [*(hooks or []), *_environment_hooks(source.name.removeprefix("@"))]
         has_to_run = hooks or has_own_stages or knobs.compilation.always_compile or knobs.compilation.shows_passes
@@ -105,6 +107,8 @@ def _compile_or_load(
     if knobs.compilation.dump_ir:
         from minitriton.pipeline.stages import dump_stages
 
+        with contextlib.suppress(MissingStage):
+            kernel.asm[backend(target.backend).text_stage]
         dump_stages(kernel.name, source.hash(), kernel.asm)
     return kernel
 
@@ -155,7 +159,7 @@ def _microseconds(seconds: float) -> int:
 def _cache_key(request: Request) -> str:
     source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
-    parts += [find_ptxas(), knobs.compilation.use_ir_loc, request.overrides.digest()]
+    parts += [knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None:
         parts.append(_foreign_passes(request))
     if options.extern_libs:

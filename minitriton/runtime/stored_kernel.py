@@ -62,7 +62,7 @@ ASSEMBLED_ON_DEMAND = b""
 
 
 class AsmDict(dict[str, "str | bytes"]):
-    """Stage name → text. `cubin` (`hsaco`) and `sass` are made when first asked for; `seconds` notes how long the first took.
+    """Stage name → text. `cubin` (`hsaco`), `sass` and AMD's assembly are made when first asked for; `seconds` notes how long it took.
 
     With the cubin comes, for kernels assembled under a limit of registers, an `unlimited_cubin`: the same without it, for launches of few programs; it may
     be `ASSEMBLED_ON_DEMAND`.
@@ -88,13 +88,31 @@ class AsmDict(dict[str, "str | bytes"]):
 
     def __missing__(self, key: str) -> str | bytes:
         found = backend(self._metadata.target.backend)
-        if key not in found.stages_when_asked and (key != "sass" or found.binary != "cubin"):
+        text = self._emitted(found) if key == found.text_stage else None
+        if text is None and key not in found.stages_when_asked and (key != "sass" or found.binary != "cubin"):
             raise MissingStage(
                 f"this kernel lacks stage {key!r}; it has: {', '.join(self)}",
                 help=f"name one of those, or compile with a pipeline that leads to {key!r}",
             )
-        self[key] = _disassembled(self["cubin"]) if key == "sass" else self._assembled(found)
+        self[key] = text or (_disassembled(self["cubin"]) if key == "sass" else self._assembled(found))
+        if found.binary_of != found.text_stage:
+            # A cached kernel has it from now on.
+            KernelCache().add(self._metadata.hash, {f"{stem_of(self._metadata.name)}.{key}": _as_bytes(self[key])})
         return self[key]
+
+    def _emitted(self, backend: BackEnd) -> str | None:
+        """The assembly, where the binary is made of a stage before it; None if there is no such stage."""
+        if backend.binary_of == backend.text_stage or backend.binary_of not in self:
+            return None
+        from minitriton.codegen.llvm_session import CheckedLLVMIR
+        from minitriton.pipeline.stages import emitted
+
+        start = time.perf_counter()
+        llvm_ir = str(self[backend.binary_of])
+        is_own = "ttgir" in self  # else somebody else may have written it
+        text = emitted(backend.text_stage, CheckedLLVMIR(llvm_ir) if is_own else llvm_ir, self._metadata.pipeline)
+        self._seconds[backend.text_stage] = time.perf_counter() - start
+        return text
 
     def _assembled(self, backend: BackEnd) -> bytes:
         from minitriton.pipeline.stages import assemble
@@ -203,8 +221,12 @@ class StoredKernel:
         return other
 
     def assemble_if_possible(self) -> None:
-        """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
-        if "ptx" in self.asm and assembler_available(self.metadata.arch):
+        """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded. For AMD the code object where
+        there is such a GPU; elsewhere the emulator takes the assembly."""
+        found = backend(self.metadata.target.backend)
+        if found.devices and found.may_have_device:
+            self.asm[found.binary]
+        elif "ptx" in self.asm and assembler_available(self.metadata.arch):
             self.asm["cubin"]
 
     def complete_stored(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.codegen.amd.code_object import ElfFile, link
+from minitriton.codegen.amd.code_object import ElfFile, kernels_of, link
 from minitriton.codegen.amd.device_library import find_ocml
 from minitriton.commands.cli import main
 from minitriton.dialects.text import parse_module, print_module
@@ -42,6 +42,11 @@ def softmax(x, out, n, BLOCK: tl.constexpr):
     v = tl.load(x + i, i < n, other=float("-inf"))
     e = tl.exp(v - tl.max(v, 0))
     tl.store(out + i, e / tl.sum(e, 0), i < n)
+
+
+@triton.jit
+def total(x, out, BLOCK: tl.constexpr):
+    tl.store(out, tl.sqrt(tl.sum(tl.load(x + tl.arange(0, BLOCK)), 0)))
 
 
 @triton.jit
@@ -89,6 +94,20 @@ class Lowered(Hook):
     def after(self, step: Step, value: Any) -> None:
         if step.name == "convert-triton-gpu-to-llvm":
             self.module = value.clone()
+
+
+def test_lanes_share_the_partial_results_of_four_waves() -> None:
+    """One word of LDS for each lane and two exchanges within four lanes, in place of four words for each."""
+    made = triton.compile(ASTSource(softmax, {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}), GFX942)
+    text = made.asm["amdgcn"]
+    assert text.count("ds_read_b32") == 2 and "ds_read_b128" not in text
+    for control in ("quad_perm:[2,3,0,1]", "quad_perm:[1,0,3,2]"):
+        assert re.search(rf"v_add_f32_dpp v\d+, v\d+, v\d+ {re.escape(control)}", text)
+
+
+def test_one_thread_that_alone_stores_a_number_loads_its_partial_results_at_once() -> None:
+    made = triton.compile(ASTSource(total, {"x": "*fp32", "out": "*fp32"}, {"BLOCK": 1024}), GFX942)
+    assert made.asm["amdgcn"].count("ds_read_b128") == 1
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
@@ -275,7 +294,7 @@ def added(arch: str = "gfx942") -> Any:
 
 def test_the_stages_and_triton_s_attributes() -> None:
     kernel = added()
-    assert list(kernel.asm) == ["ttir", "ttgir", "llir", "amdgcn"]
+    assert set(kernel.asm) >= {"ttir", "ttgir", "llir"}
     assert 'ttg.target = "hip:gfx942"' in kernel.asm["ttgir"]
     assert "threadsPerWarp = [64]" in kernel.asm["ttgir"]
     llir = kernel.asm["llir"]
@@ -297,6 +316,36 @@ def test_other_gpus_of_amd_compile(arch: str, lanes: int) -> None:
     text = added(arch).asm["amdgcn"]
     assert f'.amdgcn_target "amdgcn-amd-amdhsa--{arch}"' in text
     assert f".wavefront_size: {lanes}" in text
+
+
+def test_assembly_and_code_object_are_made_when_asked_for_and_then_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+
+    def compiled() -> Any:
+        source = ASTSource(softmax, {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024})
+        return triton.compile(source, GFX942)
+
+    kernel = compiled()
+    assert list(kernel.asm) == list(compiled().asm) == ["ttir", "ttgir", "llir"]
+    text, code = kernel.asm["amdgcn"], kernel.asm["hsaco"]
+    cached = compiled()
+    assert list(cached.asm) == ["ttir", "ttgir", "llir", "amdgcn", "hsaco"]
+    assert (cached.asm["amdgcn"], cached.asm["hsaco"]) == (text, code)
+    # Both are of the same code.
+    entry = kernels_of(code)["softmax"]
+    for name in ("vgpr_count", "sgpr_count", "vgpr_spill_count", "group_segment_fixed_size", "kernarg_segment_size"):
+        assert re.search(rf"\.{name}:\s+{entry['.' + name]}\b", text), name
+    (size,) = [symbol.size for symbol in ElfFile.read(code).dynamic_symbols() if symbol.name == "softmax"]
+    count = len(re.findall(r"^\t[sv]_\w+|^\t(?:ds|buffer|global)_\w+", text, re.MULTILINE))
+    assert 4 * count <= size <= 8 * count + 256
+    dumped = tmp_path / "dump"
+    monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
+    monkeypatch.setenv("TRITON_DUMP_DIR", str(dumped))
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    compiled()
+    assert [path.read_text() for path in dumped.rglob("softmax.amdgcn")] == [text]
 
 
 def test_the_code_object_has_what_the_loader_reads() -> None:

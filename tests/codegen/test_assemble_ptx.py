@@ -349,23 +349,25 @@ def test_the_command_line_gives_the_step_other_options(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("demand", "by_ptxas", "taken", "asked"),
+    ("demand", "free", "by_ptxas", "taken", "asked"),
     [
-        ("filled=64 held=64", "72:0", b"72:0", ["nvjitlink", "nvjitlink", "ptxas"]),
-        ("filled=64 held=64", "72:8", b"200:0", ["nvjitlink", "nvjitlink", "ptxas"]),
-        ("carried=8 loaded=8 reading_loops=1", "72:0", b"112:0", ["nvjitlink", "nvjitlink"]),
+        ("filled=64 held=64", "221:0", "72:0", b"72:0", ["nvjitlink", "nvjitlink", "ptxas"]),
+        ("filled=64 held=64", "221:0", "72:8", b"200:0", ["nvjitlink", "nvjitlink", "ptxas"]),
+        ("carried=8 loaded=8 reading_loops=1", "221:0", "72:0", b"112:0", ["nvjitlink", "nvjitlink"]),
+        ("carried=8 dots=1 accumulators=128", "255:120", "255:64", b"255:64", ["nvjitlink", "ptxas"]),
+        ("carried=8 dots=1 accumulators=128", "255:120", "255:120", b"255:120", ["nvjitlink", "ptxas"]),
     ],
-    ids=["more CTAs", "spills", "loads in a loop"],
+    ids=["more CTAs", "spills", "loads in a loop", "spills less", "spills as much"],
 )
-def test_a_straight_kernel_that_leaves_an_sm_empty_is_assembled_by_ptxas_too(
-    demand: str, by_ptxas: str, taken: bytes, asked: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_kernel_that_spills_or_leaves_an_sm_empty_is_assembled_by_ptxas_too(
+    demand: str, free: str, by_ptxas: str, taken: bytes, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[str] = []
 
     def assemble(ptx: str, sm: str, flags: list[str], assembler: str) -> nvjitlink.Assembled:
         found.append(assembler)
         limit = re.search(r"\.maxnreg (\d+)\n", ptx)
-        text = by_ptxas if assembler == "ptxas" else f"{limit[1] if limit else 221}:0"
+        text = by_ptxas if assembler == "ptxas" else f"{limit[1]}:0" if limit else free
         return nvjitlink.Assembled(text.encode(), "")
 
     monkeypatch.delenv("MINITRITON_ASSEMBLER", raising=False)
@@ -377,7 +379,7 @@ def test_a_straight_kernel_that_leaves_an_sm_empty_is_assembled_by_ptxas_too(
     )
     cubin = assembled(kernel(demand, threads=64))
     assert (cubin, found) == (taken, asked)
-    assert cubin.unlimited == b"221:0"
+    assert cubin.unlimited == (None if taken == free.encode() else free.encode())
 
 
 def test_between_a_limit_that_spills_and_none_the_next_one_is_tried(behaves: Callable[..., Tried]) -> None:

@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7863, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14842, 79, 0),
+    "codegen": (14908, 79, 1),
     "commands": (2342, 13, 1),
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
@@ -43,9 +43,9 @@ PACKAGES = {
     "language": (6001, 52, 0),
     "layouts": (4825, 21, 0),
     "passes": (26204, 127, 6),
-    "pipeline": (2448, 12, 0),
+    "pipeline": (2471, 12, 0),
     "rewriting": (3998, 19, 0),
-    "runtime": (9571, 52, 1),
+    "runtime": (9609, 52, 1),
     "target": (1283, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -117,13 +117,14 @@ checked as text before the explorer starts; flags are guessed as truths; errors 
 `codegen` by 76: masks of stores after reductions, compared again by other numbers.
 `codegen` by 100 and `analysis` by 25: a number and its index are chosen in four chains, numbers of 16 bits as such.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
+`codegen` by 12: a kernel that spills is assembled by ptxas too.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 158816,
+    "lines": 158943,
     "files": 860,
     "files under 40 lines": 125,
     "modules with one importer": 177,
@@ -131,7 +132,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 21,
+    "words": 22,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -148,6 +149,7 @@ By 960 in 3 files on the same day for described tiles: plain attention and matmu
 `passes` by 460 more: `minitriton-tile-loops`.
 `commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 `codegen`, `dialects` and `fuzz` by 135 on the same day: waits of AMD that LLVM drops in loops; NaNs of several bit patterns.
+`pipeline`, `runtime` and `codegen` by 70: AMD's assembly and code object are made when asked for, then cached. `codegen` by 60: what sharing costs on each target.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}

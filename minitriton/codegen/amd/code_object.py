@@ -123,12 +123,9 @@ class ElfFile:
         return self.symbols(_DYNSYM)
 
 
-def argument_slots(code_object: bytes, kernel: str) -> tuple[tuple[int, int], ...]:
-    """Offset and bytes of each argument of a kernel, without what the runtime passes (AMDGPUUsage, "Code Object V5 Metadata").
-
-    Raises `MinitritonError` if there is no such kernel.
-    """
-    found: list[str] = []
+def kernels_of(code_object: bytes) -> dict[str, dict[str, Any]]:
+    """By name the metadata of each kernel: registers, bytes of memory, arguments (AMDGPUUsage, "Code Object V5 Metadata")."""
+    found: dict[str, dict[str, Any]] = {}
     for section in ElfFile.read(code_object).sections:
         if section.type != _NOTE:
             continue
@@ -137,12 +134,17 @@ def argument_slots(code_object: bytes, kernel: str) -> tuple[tuple[int, int], ..
         if kind != _METADATA:
             continue
         metadata: Any = _Unpacked(section.data[start : start + size]).value()
-        for entry in metadata["amdhsa.kernels"]:
-            found.append(entry[".name"])
-            if entry[".name"] == kernel:
-                given = [a for a in entry.get(".args", []) if not a[".value_kind"].startswith("hidden_")]
-                return tuple((a[".offset"], a[".size"]) for a in given)
-    raise MinitritonError(f"the code object lacks kernel {kernel!r}; it has {', '.join(found) or 'none'}")
+        found.update((entry[".name"], entry) for entry in metadata["amdhsa.kernels"])
+    return found
+
+
+def argument_slots(code_object: bytes, kernel: str) -> tuple[tuple[int, int], ...]:
+    """Offset and bytes of each argument of a kernel, without what the runtime passes. Raises `MinitritonError` if there is no such kernel."""
+    found = kernels_of(code_object)
+    if kernel not in found:
+        raise MinitritonError(f"the code object lacks kernel {kernel!r}; it has {', '.join(found) or 'none'}")
+    given = [a for a in found[kernel].get(".args", []) if not a[".value_kind"].startswith("hidden_")]
+    return tuple((a[".offset"], a[".size"]) for a in given)
 
 
 _METADATA = 32

@@ -5,6 +5,7 @@ llvmlite has no assembler for AMD's GPUs, so that the code object is made of the
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import ClassVar
@@ -67,6 +68,7 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
         return CheckedLLVMIR(text)
 
 
+@functools.cache
 def _machine(arch: str) -> llvm.TargetMachine:
     """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
     if arch not in ARCHITECTURES:
@@ -161,6 +163,10 @@ class EmitAMDGCN(Translation, stage="amdgcn", origin="required"):
     arch: str = "gfx942"
     flags: tuple[str, ...] = ()
 
+    def may_wait(self, source: object) -> bool:
+        """The code object is made of LLVM IR, too; inline assembly that LLVM refuses is an error of the compile."""
+        return isinstance(source, LLVMModule) and _ASSEMBLY not in str(source)
+
     def translate(self, source: object) -> str:
         with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
@@ -181,6 +187,7 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
     keeps: ClassVar[frozenset[Property]] = frozenset()
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.MACHINE_CODE})
     arch: str = "gfx942"
+    flags: tuple[str, ...] = ()
 
     def translate(self, source: object) -> bytes:
         text = source.llvm_ir if isinstance(source, Assembly) else str(source)
@@ -193,6 +200,6 @@ class LinkHsaco(Translation, stage="hsaco", origin="required"):
                 "a kernel with inline assembly becomes AMDGCN text, and no code object: LLVM's assembler for it is missing here",
                 _where_assembly_is(text), help="replace the inline assembly by operations of tl, or run the stage amdgcn on the emulator",
             )  # fmt: skip
-        with llvm_session.LOCK:
+        with llvm_session.LOCK, one_run(self.flags):
             machine = _machine(self.arch)
             return link(machine.emit_object(_parsed(text, machine)))

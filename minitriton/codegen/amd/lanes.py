@@ -59,7 +59,7 @@ def shuffle(b: Builder, value: SSAValue, offset: SSAValue, kind: str, thread: SS
 def _exchanged(b: Builder, word: SSAValue, mask: int) -> SSAValue:
     """The word of the lane whose number differs in the bits of `mask`, below 32."""
     if mask in _DPP_OF_XOR:
-        return dpp(b, b.poison(I32), word, _DPP_OF_XOR[mask])
+        return dpp(b, b.poison(I32), word, _DPP_OF_XOR[mask], bound=True)
     if mask == 4:
         upper = dpp(b, b.poison(I32), word, _ROW_SHL + 4, banks=_EVEN_BANKS)
         return dpp(b, upper, word, _ROW_SHR + 4, banks=_ODD_BANKS)

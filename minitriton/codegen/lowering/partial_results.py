@@ -17,15 +17,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from minitriton.analysis.exchangeable import exchangeable
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import load_shared, memory_type
 from minitriton.codegen.lowering.warp_shuffle import shuffle, shuffle_xor
+from minitriton.codegen.target_interface import TargetInfo
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type, vector_type
-from minitriton.dialects import arith
+from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.compare import EQ, MIRRORED, NE, SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.fast_paths.op_access import last_op_of
 from minitriton.layouts import f2
@@ -125,11 +128,12 @@ class Sharing(NamedTuple):
         return self.lanes[self.results : self.results + self.warps]
 
 
-def sharing(op: Operation, lane_bits: int, redundant_bits: int, warps: int, results: int) -> Sharing | None:
+def sharing(
+    info: TargetInfo, op: Operation, lane_bits: int, redundant_bits: int, warps: int, results: int
+) -> Sharing | None:
     """How lanes share `warps` partial results of each of a thread's `results` (both powers of two) with the fewest instructions; None where
-    a thread alone needs hardly more. `redundant_bits` has the bits of a lane's number that do not choose other results.
-
-    A shuffle counts as two instructions, for its latency.
+    a thread alone needs hardly more. `redundant_bits` has the bits of a lane's number that do not choose other results; `info` knows what loads
+    and shuffles cost.
     """
     lanes_ = tuple(bit for bit in range(lane_bits) if redundant_bits >> bit & 1)
     operands = len(op.operands)
@@ -139,7 +143,9 @@ def sharing(op: Operation, lane_bits: int, redundant_bits: int, warps: int, resu
 
     def cost(by_result: int, by_warp: int) -> int:
         held, rows = results >> by_result, warps >> by_warp
-        found = held * (operands * rows + (rows - 1) * combination + by_warp * (2 * operands + combination))
+        found = held * (
+            operands * rows + (rows - 1) * combination + by_warp * (info.shuffle_cost * operands + combination)
+        )
         return found + (2 * results * operands if by_result or (by_warp and not one_number) else 0)
 
     choices = [
@@ -148,13 +154,29 @@ def sharing(op: Operation, lane_bits: int, redundant_bits: int, warps: int, resu
         for by_warp in range(min(warp_bits, len(lanes_) - by_result) + 1)
     ]
     least, by_warp, by_result = min(choices)
-    alone = operands * results * warps / 4 + results * (warps - 1) * combination
-    return Sharing(lanes_, by_result, -by_warp) if alone >= _GAIN * least else None
+    widest = max(bit_width(memory_type(scalar_type(operand.type))) for operand in op.operands)
+    at_once = _ALONE if _is_for_one_thread(op) else info.broadcast_elements(widest)
+    alone = operands * results * warps / at_once + results * (warps - 1) * combination
+    return Sharing(lanes_, by_result, -by_warp) if alone >= info.sharing_gain * least else None
 
 
-_GAIN = 1.4
-"""How many times as many instructions it takes a thread to do all alone, before the latency of shuffles pays. On record
-is an argmax of 4 rows at 8 warps alone, the example above (2026-11-22)."""
+def _is_for_one_thread(op: Operation) -> bool:
+    """Whether the results are numbers that are only stored: LLVM moves what makes them to the one thread that does."""
+    found = list(op.results)
+    for value in found:
+        for user in (use.operation for use in value.uses):
+            if len(found) > _MOST_USERS or user.regions or any(isinstance(o.type, TensorType) for o in user.operands):
+                return False
+            if not isinstance(user, tt.StoreOp):
+                if not user.results or not is_side_effect_free(user):
+                    return False
+                found += user.results
+    return not any(isinstance(value.type, TensorType) for value in found)
+
+
+_ALONE = 4
+"""Elements that one lane loads in the time of one."""
+_MOST_USERS = 16
 
 
 def by_lanes(

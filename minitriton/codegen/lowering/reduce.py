@@ -363,9 +363,9 @@ def _across_warps(
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, is_writer)
     bases = _bases_in_cluster(f, plan, base)
-    shared = (
-        None if plan.block_bits else sharing(op, f.module.lane_bits, plan.redundant_bits, plan.warps, len(plan.keys))
-    )
+    shared = None
+    if not plan.block_bits:
+        shared = sharing(f.module.info, op, f.module.lane_bits, plan.redundant_bits, plan.warps, len(plan.keys))
     if shared is not None:
         written = _write_layout(source, plan, order, shape, results)
         values = by_lanes(f, op, shared, written, plan.warp_bits, base, offsets)
