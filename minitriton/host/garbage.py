@@ -8,7 +8,8 @@ import functools
 import gc
 import io
 import itertools
-from collections.abc import Generator
+import weakref
+from collections.abc import Callable, Generator
 
 _STANDARD_ERROR = 2
 
@@ -21,19 +22,30 @@ def _count_as_old() -> None:
     """Moves all there is to the oldest generation, once: the compiler stays, and the collection that is due would look through it (40 ms, 2026-11-26)."""
     if gc.get_freeze_count():  # a program has frozen some of its own
         return
-    knows_of_none = not _have_finalizers(1, 2)  # what there was before, for what came since is all in the youngest
+    waiting = [
+        _reference(each) for each in _with_finalizers(1, 2)
+    ]  # of what there was before: what came since is all in the youngest
     gc.freeze()
     gc.unfreeze()
-    atexit.register(_end_without_collections, knows_of_none, _collections())
+    atexit.register(_end_without_collections, waiting, _collections())
 
 
-def _end_without_collections(knows_of_none: bool, collections: list[int]) -> None:
+def _reference(each: object) -> Callable[[], object]:
+    """Asks whether it is alive still, as one that has no weak references seems to be for ever."""
+    try:
+        return weakref.ref(each)
+    except TypeError:
+        return lambda: True
+
+
+def _end_without_collections(waiting: list[Callable[[], object]], collections: list[int]) -> None:
     """Spares the process's end three collections that look through the compiler, unless an object alive has a finalizer, which only they may call
     (a softmax from start to end: 666 ms of processor time, 530 so; 2026-11-28).
 
-    `knows_of_none`: no object had one when the oldest generation was filled, which nothing has joined without further `collections`.
+    `waiting`: what had one in the oldest generation when it was filled. Nothing has joined that without further `collections`.
     """
-    if not _have_finalizers(0, 1, *(() if knows_of_none and _collections() == collections else (2,))):
+    is_as_then = _collections() == collections and all(each() is None for each in waiting)
+    if not _with_finalizers(0, 1, *(() if is_as_then else (2,))):
         gc.freeze()
 
 
@@ -42,16 +54,23 @@ def _collections() -> list[int]:
     return [each["collections"] for each in gc.get_stats()[1:]]
 
 
-def _have_finalizers(*generations: int) -> bool:
-    """Whether an object has a `__del__` that matters at the end: an open file's, or a class's that is neither `io`'s nor llvmlite's."""
-    objects = [each for generation in generations for each in gc.get_objects(generation)]
+def _with_finalizers(*generations: int) -> list[object]:
+    """Objects whose `__del__` matters at the end: open files, and those of classes that are neither `io`'s nor llvmlite's."""
+    objects: list[object] = [each for generation in generations for each in gc.get_objects(generation)]
     types = list(map(type, objects))
-    if any(
-        hasattr(each, "__del__") and each.__module__.partition(".")[0] not in ("_io", "llvmlite") for each in set(types)
-    ):
-        return True
-    files = itertools.compress(objects, (each is io.FileIO for each in types)) if io.FileIO in types else ()
-    return any(not file.closed and file.fileno() > _STANDARD_ERROR for file in files)
+    classes = {each for each in set(types) if hasattr(each, "__del__") and _root(each) != "llvmlite"}
+    if all(_root(each) == "_io" for each in classes):
+        classes &= {io.FileIO}
+    found = itertools.compress(objects, map(classes.__contains__, types)) if classes else ()
+    return [each for each in found if _root(type(each)) != "_io" or _is_open_file(each)]
+
+
+def _root(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def _is_open_file(each: object) -> bool:
+    return isinstance(each, io.FileIO) and not each.closed and each.fileno() > _STANDARD_ERROR
 
 
 @contextlib.contextmanager
