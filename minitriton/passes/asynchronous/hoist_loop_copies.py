@@ -20,7 +20,7 @@ Where the dots alone take all registers of a thread, `ptxas` runs them one by on
 A wait for a copy moves up past dots and the exponentials between them, to the wait before: `ptxas` schedules within a basic block, which such a wait ends,
 and would keep both all scores and all of the result in registers there.
 
-Attention drawn at random (26 launches by pointers, two H200, 2026-11-28) ran at 1.06 of Triton's speed before, at 1.21 with this pass and waits for dots at
+Attention drawn at random (26 launches by pointers, two H200, 2026-11-28) ran at 1.06 of Triton's speed before, at 1.23 with this pass and waits for dots at
 the end of a turn (`minitriton-alternate-warp-groups`).
 """
 
