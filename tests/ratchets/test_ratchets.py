@@ -42,7 +42,7 @@ PACKAGES = {
     "lab": (11566, 51, 5),
     "language": (6001, 52, 0),
     "layouts": (4825, 21, 0),
-    "passes": (26213, 127, 6),
+    "passes": (26238, 127, 6),
     "pipeline": (2480, 12, 0),
     "rewriting": (3999, 19, 0),
     "runtime": (9624, 52, 1),
@@ -123,20 +123,21 @@ imports by need.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
 `codegen` by 12: a kernel that spills is assembled by ptxas too.
 `codegen` by 60: rows of a tile as multiples of the stride on top of the first.
+`passes` by 25: copies of loops pass only waits that copies end.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159473,
+    "lines": 159498,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 66,
+    "tables of ops": 67,
     "words": 22,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
