@@ -8,6 +8,7 @@ does for Triton); logarithms, sine, cosine and the error function are polynomial
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
@@ -17,11 +18,11 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering import device_math, device_math_f64
+from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import apply, apply_lazily, each_lane, operands_of, refuse_fp8
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.inline_assembly import inline_assembly
-from minitriton.codegen.lowering.math import by_width, clamped, each, overloaded
+from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, overloaded
 from minitriton.codegen.nvidia import LOWERINGS, lowers
 from minitriton.codegen.registers import Constants, Pointwise, Range, Registers
 from minitriton.codegen.types import F16, F32, I32, scalar_type
@@ -40,6 +41,11 @@ def _exp(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return each_lane(b, "llvm.nvvm.ex2.approx.f", (scaled,), F32)
 
 
+def _f64(name: str) -> Emit:
+    """A function of `device_math_f64`, which few kernels ask for."""
+    return lambda b, v: getattr(importlib.import_module("minitriton.codegen.lowering.device_math_f64"), name)(b, v)
+
+
 LOWERINGS.update(
     {
         math.ExpOp: by_width(_exp, each("__nv_exp")),
@@ -48,8 +54,8 @@ LOWERINGS.update(
         math.RsqrtOp: by_width(each("llvm.nvvm.rsqrt.approx.ftz.f"), each("__nv_rsqrt")),
         math.LogOp: by_width(device_math.log, each("__nv_log")),
         math.Log2Op: by_width(device_math.log2, each("__nv_log2")),
-        math.SinOp: by_width(device_math.sin, device_math_f64.sin, f64_branches=True),
-        math.CosOp: by_width(device_math.cos, device_math_f64.cos, f64_branches=True),
+        math.SinOp: by_width(device_math.sin, _f64("sin"), f64_branches=True),
+        math.CosOp: by_width(device_math.cos, _f64("cos"), f64_branches=True),
         math.ErfOp: by_width(device_math.erf("llvm.nvvm.ex2.approx.ftz.f"), each("__nv_erf")),
         arith.DivfOp: by_width(each("llvm.nvvm.div.full"), each("llvm.nvvm.div.rn.d")),
         tt.PreciseSqrtOp: by_width(each("llvm.nvvm.sqrt.rn.f"), each("llvm.nvvm.sqrt.rn.d")),
