@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7864, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (14988, 79, 1),
+    "codegen": (15000, 79, 1),
     "commands": (2371, 13, 1),
     "dialects": (15824, 78, 0),
     "emulator": (13748, 74, 0),
@@ -131,7 +131,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159540,
+    "lines": 159552,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
