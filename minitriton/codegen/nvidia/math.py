@@ -16,6 +16,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
@@ -104,19 +105,30 @@ def _range_and_stride(
             and stride.type is I32
             and len({*rep.offsets}) >= LEAST_ROWS
         ):
-            is_only_multiplied = constant_attr(op.rhs) is None and _are_products_and_masks(operand)
+            is_only_multiplied = constant_attr(op.rhs) is None and _are_products_and_masks(f, operand)
             return (
                 (rep, stride) if is_only_multiplied and _has_few_masks(f, op.parent_op(), len({*rep.offsets})) else None
             )
     return None
 
 
-def _are_products_and_masks(value: SSAValue) -> bool:
-    """Whether a range is for nothing else: its registers cost nothing where they are needed anyway."""
-    views = [use.operation for use in value.uses if not isinstance(use.operation, arith.MuliOp | arith.CmpiOp)]
-    return all(
-        isinstance(op, tt.ExpandDimsOp | tt.BroadcastOp) and _are_products_and_masks(op.results[0]) for op in views
-    )
+def _are_products_and_masks(f: FunctionLowering, value: SSAValue) -> bool:
+    """Whether a range is for nothing else, or for addresses of vectors: its registers cost nothing where most are needed anyway."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, tt.ExpandDimsOp | tt.BroadcastOp):
+            if not _are_products_and_masks(f, op.results[0]):
+                return False
+        elif isinstance(op, tt.AddPtrOp):
+            accesses = [other.operation for other in op.results[0].uses]
+            if not all(
+                isinstance(each, tt.LoadOp | tt.StoreOp) and access_width(f.module.axis, each).width > 1
+                for each in accesses
+            ):
+                return False
+        elif not isinstance(op, arith.MuliOp | arith.CmpiOp):
+            return False
+    return True
 
 
 def _has_few_masks(f: FunctionLowering, function: Operation | None, count: int) -> bool:
