@@ -28,7 +28,6 @@ def find_ptxas() -> str | None:
         return knobs.nvidia.ptxas_path
     in_wheels = (os.path.join(path, wheel, "bin", "ptxas") for wheel in _WHEELS for path in sys.path)
     in_toolkits = (os.path.join(home, "bin", "ptxas") for home in knobs.cuda_homes())
-    # Each place is asked only if those before it have none: this is part of every kernel's key.
     if (found := next(filter(os.path.exists, in_wheels), None)) is not None:
         return found
     import shutil
