@@ -12,7 +12,7 @@ import json
 import sys
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import load_kernel
@@ -52,12 +52,11 @@ def add_tune_command(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the ranking. Exit code 0."""
-    from minitriton.runtime.tuning.model import UNKNOWN_SIZE
-    from minitriton.runtime.tuning.problem import problem_of_source
+    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
     from minitriton.runtime.tuning.ranking import rank
 
     kernel = load_kernel(arguments.source)
-    sizes = _sizes(arguments.size, kernel)
+    sizes = sizes_of(arguments.size, kernel)
     fixed, free = _items(kernel, arguments.signature)
     for name, size in sizes.items():
         if fixed.get(name) == f"{name}=i32" and size == 1:
@@ -76,11 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
             SourceLocation(kernel.file_name, kernel.begin_line),
             help=f"search by what the emulator counts: minitriton search {arguments.source} --arch {target.arch} --vary num_warps=2,4,8",
         )
+    require_free_blocks(kernel, {name: item.partition("=")[2] for name, item in fixed.items()})
     problem = problem_of_source(kernel, source_of, free, sizes, None, target)
     ranking = rank(problem)
     missing = [name for name, item in fixed.items() if name not in sizes and item.startswith(f"{name}=i")]
-    unknown = f"without a --size: {', '.join(missing)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
-    made_up = f"{unknown}, an unknown stride as not 1" if missing else ""
+    made_up = missing_sizes(missing)
     if made_up:
         print(made_up, file=sys.stderr)
     if arguments.html:
@@ -100,8 +99,27 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def _page(found: dict[str, Any], made_up: str) -> str:
-    """What `explain` says as JSON, as tables of a page that needs nothing else."""
+def missing_sizes(names: list[str]) -> str:
+    """What a search takes for sizes that nobody gave; "" without any."""
+    from minitriton.runtime.tuning.model import UNKNOWN_SIZE
+
+    unknown = f"without a size: {', '.join(names)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
+    return f"{unknown}, an unknown stride as not 1" if names else ""
+
+
+class Tables(TypedDict):
+    """What a search says, as tables: what it knows of constants and limits, configurations that fit, the fastest first, and dropped ones."""
+
+    title: str
+    said: list[str]
+    head: list[str]
+    rows: list[list[Any]]
+    dropped_head: list[str]
+    dropped: list[list[Any]]
+
+
+def tables_of(found: dict[str, Any], made_up: str) -> Tables:
+    """Of what `explain` says as JSON."""
     constants = list(dict.fromkeys(name for each in found["candidates"] for name in each["config"]))
     rows = [
         [
@@ -114,16 +132,26 @@ def _page(found: dict[str, Any], made_up: str) -> str:
     ]
     dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
     said = [f"{name}: {what}" for name, what in found["roles"].items()]
-    said += [f"{number} {what.replace('_', ' ')}" for what, number in found["limits"].items()]
+    said.append("there are " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found["limits"].items()))
     said += [made_up] if made_up else []
     title = ", ".join([f"{found['kernel']} for {found['target']}", *(f"{n}={v}" for n, v in found["sizes"].items())])
+    return {
+        "title": title, "said": said, "head": ["", *constants, *_COLUMNS.values(), "why"], "rows": rows,
+        "dropped_head": ["configuration", "for", "needed", "limit", "why"], "dropped": dropped,
+    }  # fmt: skip
+
+
+def _page(found: dict[str, Any], made_up: str) -> str:
+    """The tables as a page that needs nothing else."""
+    made = tables_of(found, made_up)
+    title = escape(made["title"])
     return (
-        f"<!doctype html><meta charset='utf-8'><title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1><ul>"
-        + "".join(f"<li>{escape(line)}</li>" for line in said)
-        + f"</ul><h2>{len(rows)} configurations fit</h2>"
-        + _table(["", *constants, *_COLUMNS.values(), "why"], rows)
-        + f"<h2>{len(dropped)} are dropped</h2>"
-        + _table(["configuration", "for", "needed", "limit", "why"], dropped)
+        f"<!doctype html><meta charset='utf-8'><title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><ul>"
+        + "".join(f"<li>{escape(line)}</li>" for line in made["said"])
+        + f"</ul><h2>{len(made['rows'])} configurations fit</h2>"
+        + _table(made["head"], made["rows"])
+        + f"<h2>{len(made['dropped'])} are dropped</h2>"
+        + _table(made["dropped_head"], made["dropped"])
     )
 
 
@@ -139,7 +167,8 @@ def _table(head: list[str], rows: list[list[Any]]) -> str:
     )
 
 
-def _sizes(texts: list[str], kernel: JITCallable) -> dict[str, int]:
+def sizes_of(texts: list[str], kernel: JITCallable) -> dict[str, int]:
+    """Integer arguments, as `M=4096,N=512` says them. Raises `MinitritonError` for another name or what is not a number."""
     found: dict[str, int] = {}
     for item in (item for text in texts for item in text.split(",")):
         name, equals, number = (part.strip() for part in item.partition("="))

@@ -215,7 +215,9 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
     collect_seldom()
     with progress() as show, ProcessPoolExecutor(1, get_context("spawn")) as pool:
         making = None if have_lessons() else pool.submit(lessons_with_answers, session)
-        compiles = [compile_with_answers(session, one, show) for one in asked]
+        compiles = [
+            compile_with_answers(session, one, show, against=asked[0] if at else None) for at, one in enumerate(asked)
+        ]
         show("the tour")
         lessons = lessons_with_answers(session) if making is None else making.result()
         show("writing")

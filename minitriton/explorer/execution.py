@@ -171,6 +171,8 @@ class Ran:
     arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     made_up: str = ""
     """What of the inputs nobody gave, in words."""
+    elements: dict[str, str] = field(default_factory=dict[str, str])
+    """The element type of each array."""
 
     @property
     def doubt(self) -> str:
@@ -248,6 +250,7 @@ def run_program(program: RequestedProgram, recording: Recording, launch: Launch 
         ptx,
         named_arrays(launch, outcome),
         launch.arguments.made_up,
+        _elements(launch),
     )
 
 
@@ -265,12 +268,17 @@ def traced_run(program: RequestedProgram, recording: Recording) -> Report:
 
 def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:
     """The arrays after a run of `launch` as numbers, by the names of the kernel's parameters."""
+    return {
+        name: as_numbers(array, element)
+        for (name, element), array in zip(_elements(launch).items(), outcome.arrays, strict=True)
+    }
+
+
+def _elements(launch: Launch) -> dict[str, str]:
+    """The element types of the arrays, by the names of the parameters."""
     passed = launch.arguments
     names = [argument.name for argument in passed.passed] or [str(i) for i in range(len(passed.values))]
-    return {
-        names[position]: as_numbers(array, passed.elements[position])
-        for position, array in zip(passed.array_positions(), outcome.arrays, strict=True)
-    }
+    return {names[position]: passed.elements[position] for position in passed.array_positions()}
 
 
 def _report(outcome: Outcome) -> Report:

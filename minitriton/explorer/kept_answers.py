@@ -28,11 +28,13 @@ from minitriton.explorer.session import (
     patterns,
     run,
     sass,
+    tiles,
     time_of_warps,
 )
 from minitriton.explorer.values import held_values
 from minitriton.explorer.wire import (
     CompileJson,
+    DistancesJson,
     Failure,
     HeldJson,
     InspectionJson,
@@ -89,9 +91,10 @@ def compile_with_answers(
     progress: Callable[[str], None] = lambda text: None,
     *,
     triton: bool = True,
+    against: CompileRequest | None = None,
 ) -> CompileJson:
     """The compile as `session.compiled` gives it, with `kept`: what is known of values, a run, machine code, verdicts, and what
-    `triton`'s wheel makes of the same program, or why it makes nothing."""
+    `triton`'s wheel makes of the same program, or why it makes nothing. What the run gave is compared with that of `against`."""
     question: Question = {"asked": asked.plain()}
     progress("compiling")
     answer = compiled(session, question)
@@ -99,22 +102,47 @@ def compile_with_answers(
         # Processes of their own check, and compile by Triton, meanwhile.
         checking = pool.submit(checker.ask, "check", question)
         compiling = pool.submit(other.ask, "triton", question) if triton else None
-        kept = _kept(session, asked, progress, checking)
+        kept = _kept(session, asked, progress, checking, against)
         if compiling is not None:
             progress("compiling by Triton")
             found = json.loads(compiling.result())
+            if _have_other_arrays(found.get("ok"), kept):
+                progress("comparing with Triton")
+                _note_distances(found["ok"], json.loads(other.ask("apart", question)))
             kept["triton"] = deflated(found.get("ok", found))
     return {**answer, "kept": kept}
 
 
+def _have_other_arrays(theirs: CompileJson | None, kept: KeptJson) -> bool:
+    """Whether arrays after a run of Triton's side are not, bit by bit, those of ours."""
+    if theirs is None or "kept" not in theirs:
+        return False
+    other, ours = theirs["kept"]["run"], kept["run"]
+    if "arrays" not in other or "arrays" not in ours:
+        return False
+    digests = {name: one["digest"] for name, one in ours["arrays"].items()}
+    return any(digests.get(name, one["digest"]) != one["digest"] for name, one in other["arrays"].items())
+
+
+def _note_distances(theirs: CompileJson, answer: dict[str, DistancesJson]) -> None:
+    """Puts them into Triton's run; where they could not be found out nothing."""
+    if "ok" in answer and "kept" in theirs and "arrays" in (run := theirs["kept"]["run"]):
+        for name, one in answer["ok"]["distances"].items():
+            run["arrays"][name]["apart"] = one
+
+
 def _kept(
-    session: ExplorerSession, asked: CompileRequest, progress: Callable[[str], None], checking: Future[bytes]
+    session: ExplorerSession,
+    asked: CompileRequest,
+    progress: Callable[[str], None],
+    checking: Future[bytes],
+    against: CompileRequest | None,
 ) -> KeptJson:
     question: Question = {"asked": asked.plain()}
     progress("looking into values")
     inspections = _inspections(session, asked)
     progress("running")
-    ran = answered(lambda: run(session, question))
+    ran = answered(lambda: run(session, {**question, **({"against": against.plain()} if against else {})}))
     progress("disassembling")
     machine = answered(lambda: sass(session, question))
     progress("placing buffers")
@@ -128,11 +156,12 @@ def _kept(
         data: answered(lambda data=data: time_of_warps(session, {**question, "data": data}))
         for data in ("l2", "memory")
     }
+    tiled = answered(lambda: tiles(session, question))
     tables = session.opened(asked).tables
     progress("checking every pass")
     checked = json.loads(checking.result())
     return {
-        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "timelines": timelines,
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": checked.get("ok", checked), "patterns": patterns, "tiles": tiled, "timelines": timelines,
         "types": tables.types, "layouts": tables.layouts, "held": held,
     }  # fmt: skip
 

@@ -11,19 +11,21 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.shared_memory.allocation import BufferKind, allocate
 from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.commands.shared_options import progress
+from minitriton.dialects.context import make_context
 from minitriton.dialects.locations import user_location
 from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
+from minitriton.explorer.array_distance import distance
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile
-from minitriton.explorer.execution import Ran, largest_difference, run_program, traced_run
+from minitriton.explorer.execution import Ran, run_program, traced_run
 from minitriton.explorer.failures import answered
 from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
@@ -43,9 +45,11 @@ from minitriton.explorer.values import values_of
 from minitriton.explorer.verdicts import verdicts
 from minitriton.explorer.wire import (
     Answer,
+    ApartJson,
     BufferJson,
     BuffersJson,
     CompileJson,
+    DistancesJson,
     Drawn,
     GradeJson,
     InputJson,
@@ -58,12 +62,14 @@ from minitriton.explorer.wire import (
     RunJson,
     SassJson,
     StartJson,
+    TilesJson,
     TimelineJson,
     ValuesJson,
     VerdictsJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
+from minitriton.lab.comparison import rounding_tolerance
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 from minitriton.target import target_named
 
@@ -75,6 +81,8 @@ class ExplorerSession(Compiles):
         super().__init__(keeps=keeps)
         self.looked_into: RecordedCompile | None = None
         """The compile whose facts were asked for last: those of its other states will be, too."""
+        self.run_of_tritons: tuple[CompileRequest, Ran] | None = None
+        """What Triton compiled last, as it ran."""
 
     def ahead(self) -> bool:
         """Finds out, while nobody asks, what is known of one more state of the compile that is looked into. Whether there was one."""
@@ -181,8 +189,18 @@ def run(session: ExplorerSession, given: Question) -> RunJson:
         other = _ran(session, CompileRequest.of_plain(given["against"]))
         for name, shown in answer["arrays"].items():
             if name in other.arrays:
-                shown["differs"] = largest_difference(ran.arrays[name], other.arrays[name])
+                shown["apart"] = _apart(ran, other, name, session.opened(asked).program)
     return answer
+
+
+def _apart(ran: Ran, other: Ran, name: str, program: RequestedProgram) -> ApartJson:
+    """How far an array of one run is from the other's, as the kernel's own rounding lets it."""
+    now, before = ran.arrays[name], other.arrays[name]
+    if now.shape == before.shape and now.tobytes() == before.tobytes():
+        return {"differing": 0}
+    first = program.source.make_ir(program.target, program.options, make_context())
+    tolerance = rounding_tolerance(first) if isinstance(first, ModuleOp) else 0.0
+    return distance(now, before, ran.elements[name], tolerance)
 
 
 def _ran(session: ExplorerSession, asked: CompileRequest) -> Ran:
@@ -289,20 +307,41 @@ def patterns(
 
 def triton(session: ExplorerSession, given: Question) -> CompileJson:
     """The same program through Triton's own passes."""
-    return by_triton(open_program(asked_of(given)))
-
-
-def by_triton(program: RequestedProgram) -> CompileJson:
-    """What Triton makes of an opened program."""
+    program = open_program(asked_of(given))
     recording = triton_recording(program)
     files = {path: at for at, path in enumerate(sorted(recording.sources))}
+
+    def ran() -> RunJson:
+        found = run_program(program, recording)
+        session.run_of_tritons = program.asked, found
+        return found.plain(files)
+
     kept: KeptJson = {
-        "inspect": {}, "types": [], "layouts": [], "patterns": {},
-        "run": answered(lambda: run_program(program, recording).plain(files)),
+        "inspect": {}, "types": [], "layouts": [], "patterns": {}, "run": answered(ran),
         "sass": answered(lambda: _machine_code(recording, program, _assembled(recording, program), files)),
         "timelines": {"l2": answered(lambda: _timeline(traced_run(program, recording), recording, files, "l2"))},
     }  # fmt: skip
     return {**payload(recording), "label": recording.pipeline, "kept": kept}
+
+
+def apart_from_triton(session: ExplorerSession, given: Question) -> DistancesJson:
+    """How far the arrays after a run of what Triton compiles are from ours, by name."""
+    asked = asked_of(given)
+    if session.run_of_tritons is None or session.run_of_tritons[0] != asked:
+        triton(session, given)
+    if session.run_of_tritons is None:
+        raise MinitritonError("what Triton compiles does not run on the emulator", help="its side says why")
+    theirs, ours = session.run_of_tritons[1], _ran(session, asked)
+    program = session.opened(asked).program
+    names = [name for name in theirs.arrays if name in ours.arrays]
+    return {"distances": {name: _apart(theirs, ours, name, program) for name in names}}
+
+
+def tiles(session: ExplorerSession, given: Question) -> TilesJson:
+    """The compile's tile sizes among all that there could be, for `sizes` or those of its launch."""
+    from minitriton.explorer.tiles import tiles_of
+
+    return tiles_of(open_program(asked_of(given)), str(given.get("sizes") or ""))
 
 
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
@@ -354,7 +393,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
-    "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
+    "triton": triton, "apart": apart_from_triton, "tiles": tiles, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
     "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 

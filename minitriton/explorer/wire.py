@@ -169,13 +169,54 @@ class CountsJson(TypedDict, total=False):
     line: int
 
 
+class ApartJson(TypedDict, total=False):
+    """How far an array is from that of another run: elements that are not equal, those of them that are not finite in one, and those
+    `beyond` what rounding explains; the largest distance `at` an index, its two numbers; relative to the other, in ulps."""
+
+    differing: int
+    sizes: list[int]
+    not_finite: int
+    beyond: int
+    first: list[int]
+    at: list[int]
+    now: float | str
+    before: float | str
+    absolute: float
+    relative: float
+    ulps: float
+
+
+class TilesJson(TypedDict):
+    """The tile sizes of a kernel by the model: tables as `commands.tune.Tables`, how many `fit`, where the compile's `own` are, for what others are
+    dropped; constants and options of each row, the sizes, and the items of the compile's signature by parameter."""
+
+    title: str
+    said: list[str]
+    head: list[str]
+    rows: list[list[Any]]
+    dropped_head: list[str]
+    dropped: list[list[Any]]
+    own: dict[str, Any]
+    reasons: list[dict[str, Any]]
+    fit: int
+    configs: list[dict[str, int]]
+    sizes: str
+    items: dict[str, str]
+
+
+class DistancesJson(TypedDict):
+    """Of the arrays of two runs, by name."""
+
+    distances: dict[str, ApartJson]
+
+
 class ArrayJson(TypedDict):
-    """An array after a run. `differs`: the largest distance from that of another run."""
+    """An array after a run. `apart`: from that of another run."""
 
     elements: int
     first: list[float | str]
     digest: str
-    differs: NotRequired[float]
+    apart: NotRequired[ApartJson]
 
 
 class RunJson(TypedDict):
@@ -386,6 +427,7 @@ class KeptJson(TypedDict):
     buffers: NotRequired[BuffersJson | Failure]
     patterns: dict[str, PatternJson | Failure]
     timelines: dict[str, TimelineJson | Failure]
+    tiles: NotRequired[TilesJson | Failure]
     held: NotRequired[str]
     """A `HeldJson`, or why there is none, deflated."""
     triton: NotRequired[str]
@@ -438,5 +480,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson | ValuesJson
+    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson
 )  # fmt: skip

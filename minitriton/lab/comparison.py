@@ -71,7 +71,11 @@ def compare(
 
 def differing(a: np.ndarray, b: np.ndarray, element: str, tolerance: float = 0.0) -> np.ndarray:
     """Which elements differ by more than the type's tolerance, and by more than `tolerance`."""
-    a, b = as_numbers(a, element), as_numbers(b, element)
+    return numbers_differ(as_numbers(a, element), as_numbers(b, element), element, tolerance)
+
+
+def numbers_differ(a: np.ndarray, b: np.ndarray, element: str, tolerance: float = 0.0) -> np.ndarray:
+    """The same of arrays with bf16 and fp8 bits decoded."""
     if a.dtype.kind != "f":
         return a != b
     a, b = a.astype(np.float64), b.astype(np.float64)

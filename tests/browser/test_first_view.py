@@ -51,7 +51,7 @@ def test_the_first_view_of_a_kernel_on_windows_of_three_widths(page: Page, serve
 def test_what_passes_put_in_is_found_and_a_line_goes_through_its_ops(page: Page, serve: Servers) -> None:  # noqa: F811
     page.open(serve(MATMUL))
     for word, place, line in (
-        ("wgmma", "put in by convert-triton-gpu-to-llvm", "wgmma"),
+        ("wgmma", "which becomes wgmma, put in by tritongpu-accelerate-matmul", "ttng.warp_group_dot"),
         ("swizzle", "put in by tritongpu-accelerate-matmul", "swizzling"),
         ("local_barrier", "put in by insert-barriers", "ttg.local_barrier"),
     ):

@@ -37,7 +37,7 @@ def view(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pag
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
-@pytest.mark.parametrize("tab", ["facts", "layout", "time", "compare", "graph"])
+@pytest.mark.parametrize("tab", ["facts", "layout", "time", "compare", "graph", "tiles"])
 def test_a_view_has_no_fault_that_axe_finds(view: Page, tab: str, name: str) -> None:
     scheme(view.browser, name)
     show(view, tab)

@@ -44,4 +44,5 @@ def test_what_triton_compiles_is_run_and_assembled_too() -> None:
     asked = {"asked": CompileRequest(ADD).plain()}
     ours, theirs = session.answer("run", asked), session.answer("triton", asked)["kept"]
     assert theirs["run"]["arrays"] == ours["arrays"]
+    assert session.answer("apart", asked)["distances"] == {name: {"differing": 0} for name in ours["arrays"]}
     assert theirs["sass"]["resources"]["registers"] > 0 and theirs["timelines"]["l2"]["cycles"] > 0

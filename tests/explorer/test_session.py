@@ -131,7 +131,9 @@ def test_a_run_counts_by_line_and_is_compared_with_another(session: ExplorerSess
     found = session.answer("run", {"asked": changed, "against": SOFTMAX})
     lines = {one["line"]: one for one in found["sources"]}
     assert lines[12]["requests"] > 0 and lines[12]["sectors_per_request"] > 0 and lines[13]["barriers"] > 0
-    assert found["arrays"]["out_ptr"]["differs"] == pytest.approx(1) and found["arrays"]["in_ptr"]["differs"] == 0
+    apart = found["arrays"]["out_ptr"]["apart"]
+    assert apart["absolute"] == pytest.approx(1) and apart["differing"] == apart["beyond"] > 0
+    assert found["arrays"]["in_ptr"]["apart"] == {"differing": 0}
 
 
 def test_an_access_is_shown_by_program_and_warp(session: ExplorerSession, softmax: dict[str, Any]) -> None:

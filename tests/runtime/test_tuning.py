@@ -311,7 +311,7 @@ def test_the_command_specializes_strides_of_1_and_names_sizes_that_nobody_gave(
 ) -> None:
     assert main([*COMMAND, "--json"]) == 0
     apart = capsys.readouterr()
-    assert "without a --size: stride_am, stride_ak, stride_bk, stride_bn, stride_cm;" in apart.err
+    assert "without a size: stride_am, stride_ak, stride_bk, stride_bn, stride_cm;" in apart.err
     strides = "stride_am=512,stride_ak=1,stride_bk=512,stride_bn=1,stride_cm=512"
     assert main([*COMMAND, "--size", strides, "--json"]) == 0
     along = capsys.readouterr()

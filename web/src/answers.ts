@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { CompileRequest, Buffers, Compile, Failure, Held, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
+import type { Apart, CompileRequest, Buffers, Compile, Failure, Held, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Tiles, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -26,10 +26,14 @@ export interface Answers {
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
   /** Of the warps of the first CTA; its data is in L2 or beyond. */
   timeline(compile: Compile, data: string): Promise<Timeline>;
+  /** The tile sizes that there could be, for sizes as `m=4096,n=4096`, or those of the launch. */
+  tiles(compile: Compile, sizes: string): Promise<Tiles>;
   values(compile: Compile, step: number, asked: ValuesAsked): Promise<Values>;
   /** What is there of values without a server. */
   held(compile: Compile): Promise<Held | null>;
   triton(compile: Compile): Promise<Compile>;
+  /** How far the arrays after a run of what Triton makes of a compile's program are from those of the compile, by name. */
+  apart(compile: Compile): Promise<Record<string, Apart>>;
   layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number | string): Promise<Drawn>;
   lessons(): Promise<Lessons>;
   start(): Promise<{ groups: { title: string; kernels: Offered[] }[] }>;
@@ -174,6 +178,8 @@ export class Server implements Answers {
   check = (compile: Compile): Promise<Verdicts> => this.once(compile, "check", {});
   buffers = (compile: Compile): Promise<Buffers> => this.once(compile, "buffers", {});
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
+  tiles = (compile: Compile, sizes: string): Promise<Tiles> => this.once(compile, "tiles", { sizes });
+  apart = (compile: Compile): Promise<Record<string, Apart>> => this.once(compile, "apart", {}, (found: { distances: Record<string, Apart> }) => found.distances);
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   timeline = (compile: Compile, data: string): Promise<Timeline> => (compile.kept ? kept(compile, (of) => of.timelines?.[data]) : this.once(compile, "timeline", { data }));
   values = (compile: Compile, step: number, asked: ValuesAsked): Promise<Values> => this.once(compile, "values", { step, ...asked });
@@ -267,12 +273,15 @@ export class File implements Answers {
   start = (): ReturnType<Answers["start"]> => refused(NEEDS_SERVER);
   inputs = (): Promise<Inputs> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
+  /** They are in Triton's run. */
+  apart = (): Promise<Record<string, Apart>> => Promise.resolve({});
   sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);
   check = (compile: Compile): Promise<Verdicts> => kept(compile, (of) => of.check);
   buffers = (compile: Compile): Promise<Buffers> => kept(compile, (of) => of.buffers);
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => kept(compile, (of) => of.patterns?.[`${step}:${op}`]);
 
   timeline = (compile: Compile, data: string): Promise<Timeline> => kept(compile, (of) => of.timelines?.[data]);
+  tiles = (compile: Compile): Promise<Tiles> => kept(compile, (of) => of.tiles);
 
   values = async (compile: Compile, _step: number, { name }: ValuesAsked): Promise<Values> => {
     const found = (await this.held(compile))?.values[name];

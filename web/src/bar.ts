@@ -1,6 +1,6 @@
 // A bar over the panes: what the compile that is shown changes of the default, each change with its undoing; and a legend.
 import { button, element, make } from "./dom";
-import type { CompileRequest } from "./payload";
+import type { Compile, CompileRequest } from "./payload";
 import { askedOf, type Session } from "./session";
 
 interface Difference {
@@ -9,7 +9,7 @@ interface Difference {
 }
 
 /** What `asked` has in addition to the program and what it is run with, and what asks for the same without it. */
-export function differences(asked: CompileRequest): Difference[] {
+export function differences(asked: CompileRequest, base?: Compile): Difference[] {
   const left = <K extends keyof CompileRequest>(...names: K[]): CompileRequest => {
     const found = { ...asked };
     for (const name of names) delete (found as Partial<CompileRequest>)[name];
@@ -25,8 +25,17 @@ export function differences(asked: CompileRequest): Difference[] {
     ...(asked.edits ?? []).map(([kind, text], at) => ({ text: inWords(kind, text), without: without("edits", at) })),
     ...(asked.states ?? []).map((one, at) => ({ text: `IR edited after pass ${one.after}`, without: without("states", at) })),
     ...(asked.options ?? []).map((text, at) => ({ text, without: without("options", at) })),
+    ...constantsChanged(asked, base).map((text) => ({ text, without: base?.asked?.signature ? { ...asked, signature: base.asked.signature } : left("signature") })).slice(0, 1),
     ...(asked.anyway ? [{ text: "contracts of passes not asked", without: left("anyway") }] : []),
   ];
+}
+
+/** The constants of the signature that are not those of the first compile, as one text. */
+function constantsChanged(asked: CompileRequest, base?: Compile): string[] {
+  const constants = (text = ""): Map<string, string> => new Map([...text.matchAll(/(?:^|,)\s*(\w+)=(\d+|True|False)(?=,|$)/g)].map((found) => [found[1]!, found[2]!]));
+  const before = constants(base?.asked?.signature || base?.made_up);
+  const changed = [...constants(asked.signature)].filter(([name, value]) => before.has(name) && before.get(name) !== value).map((pair) => pair.join("="));
+  return changed.length ? [changed.join(", ")] : [];
 }
 
 export function inWords(kind: string, text: string): string {
@@ -39,7 +48,7 @@ export function inWords(kind: string, text: string): string {
 export function showDifferences(session: Session, compile: ((asked: CompileRequest) => void) | null, onInputs: () => void): void {
   const bar = element("differs");
   const asked = session.compile.asked;
-  const found = asked ? differences(asked) : [];
+  const found = asked ? differences(asked, session.base) : [];
   const parts: (Node | string)[] = [];
   if (found.length) parts.push(make("b", {}, `${found.length} ${found.length === 1 ? "change" : "changes"}:`));
   for (const one of found) parts.push(make("span", {}, one.text, ...(compile ? [" · ", link("undo", `without it: ${one.text}`, () => compile(one.without))] : [])));

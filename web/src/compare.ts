@@ -1,6 +1,6 @@
 // Several compiles next to each other: what they are made of, cost and give, in one table; any two of them as text.
 import { Trouble } from "./answers";
-import { difference, NUMBERS, settle } from "./costs";
+import { difference, distanceText, NUMBERS, settle } from "./costs";
 import { button, make, table } from "./dom";
 import { archName, stepOf, type Compile, type Run } from "./payload";
 import type { Session } from "./session";
@@ -34,7 +34,7 @@ export class CompareTab {
     const waiting = make("p.hint", { role: "status" }, "running and assembling each…");
     this.into.replaceChildren(make("section.card.wide", { id: "compare" }, make("h4", {}, "Compiles next to each other"), tools, this.tableOf(compiles, []), waiting));
     const found = await Promise.all(compiles.map(async (one) => ({
-      run: await settle(session.answers.run(one)), sass: await settle(session.answers.sass(one)), time: await settle(session.answers.timeline(one, "l2")),
+      run: await settle(this.runOf(one, compiles[0]!)), sass: await settle(session.answers.sass(one)), time: await settle(session.answers.timeline(one, "l2")),
     })));
     if (number !== this.shown) return;
     const runs = found.map(({ run }) => ("problem" in run ? null : run));
@@ -47,12 +47,23 @@ export class CompareTab {
       ["bytes of shared memory a block", found.map(({ sass }) => ("problem" in sass ? null : sass.resources.shared_bytes))],
       ["warps that fit, of all (%)", found.map(({ sass }) => ("problem" in sass ? null : Math.round(100 * sass.resources.occupancy)))],
       ["cycles of a CTA, by the model", found.map(({ time }) => ("problem" in time ? null : time.cycles))],
-      ["results", runs.map((run, at) => (run === null ? null : at === 0 || !first ? "" : resultsOf(run, first)))],
+      ...Object.keys(first?.arrays ?? {}).map((name): Cells => [`${name}, after the run`, runs.map((run, at) => (run === null ? null : at === 0 || !first ? "" : resultOf(name, run, first)))]),
     ];
     waiting.replaceWith(this.tableOf(compiles, rows.filter(([, cells]) => cells.some((one) => one !== 0 && one !== null && one !== ""))));
     this.into.querySelector("table")?.remove();
     const wrong = found.flatMap(({ run, sass }, at) => [run, sass].flatMap((one) => ("problem" in one ? [`${compiles[at]!.label ?? ""}: ${one.problem}`] : [])));
     if (wrong.length) this.into.querySelector("#compare")!.append(make("details", {}, make("summary", {}, "what is not known, and why"), make("pre", {}, [...new Set(wrong)].join("\n"))));
+  }
+
+  /** A run, with how far its arrays are from those of the first. */
+  private async runOf(one: Compile, first: Compile): Promise<Run> {
+    const { answers } = this.session;
+    const run = await answers.run(one, one === first || one.kept ? undefined : first);
+    if (one.of !== first || !answers.live || Object.values(run.arrays).some((array) => array.apart)) return run;
+    const other = await answers.run(first);
+    const isOther = Object.entries(run.arrays).some(([name, array]) => other.arrays[name] && other.arrays[name].digest !== array.digest);
+    const apart = isOther ? await answers.apart(first) : {};
+    return { ...run, arrays: Object.fromEntries(Object.entries(run.arrays).map(([name, array]) => [name, apart[name] ? { ...array, apart: apart[name] } : array])) };
   }
 
   private tableOf(compiles: readonly Compile[], measured: readonly Cells[]): HTMLElement {
@@ -94,9 +105,10 @@ type Cells = [text: string, cells: (number | string | null)[]];
 const lastOf = (compile: Compile, level: string): number => compile.states.map((one) => one.level).lastIndexOf(level);
 const isTritons = (compile: Compile): boolean => compile.label?.startsWith("Triton") === true;
 
-/** Whether the arrays of two runs are the same. */
-function resultsOf(run: Run, first: Run): string {
-  const names = Object.keys(run.arrays).filter((name) => first.arrays[name]);
-  const apart = names.filter((name) => run.arrays[name]!.digest !== first.arrays[name]!.digest);
-  return !names.length ? "other arrays" : apart.length ? `${apart.join(", ")}: not bit-equal` : "bit-equal";
+/** Whether an array of two runs is the same, or how far apart it is. */
+function resultOf(name: string, run: Run, first: Run): string {
+  const [now, then] = [run.arrays[name], first.arrays[name]];
+  if (!now || !then) return "no such array";
+  if (now.digest === then.digest) return "bit-equal";
+  return now.apart ? distanceText(now.elements, now.apart) : "not bit-equal";
 }

@@ -2,7 +2,7 @@
 import { Trouble } from "./answers";
 import { make, table } from "./dom";
 import type { Heat } from "./pane";
-import type { Buffers, Counts, Run, Sass } from "./payload";
+import type { Apart, Buffers, Counts, Run, Sass } from "./payload";
 import type { Session } from "./session";
 
 export type HeatMaps = { sources: Map<string, Heat>; ptx: Map<number, Heat> };
@@ -45,7 +45,7 @@ export class CostsTab {
       name,
       String(one.elements),
       one.first.map((x) => (typeof x === "number" ? x.toPrecision(4) : x)).join(", "),
-      one.differs === undefined ? one.digest : one.differs === 0 ? "the same as before the change" : `differs by up to ${one.differs.toPrecision(3)}`,
+      one.apart === undefined ? one.digest : one.apart.differing ? distanceText(one.elements, one.apart) : "the same as before the change",
     ]);
     return [
       make("section.card", { id: "totals" }, make("h4", {}, `Emulated: grid ${run.grid.join("x")}`, make("small", {}, ` ${run.seconds.toFixed(2)} s`)),
@@ -102,6 +102,22 @@ export class CostsTab {
     card.append(chart, table(["buffer", "bytes", "at", "alive", "line"], found.buffers.map((one) => [one.name, String(one.size), String(one.offset), `${one.live[0]}–${one.live[1]}`, one.line ? String(one.line[1]) : ""])));
     return card;
   }
+}
+
+/** "3 of 64 elements differ, by up to 0.002 at [1, 2] (0.502 for 0.5), 0.4 % of it, 16 ulps; ...". */
+export function distanceText(elements: number, apart: Apart): string {
+  if (apart.sizes) return `${apart.sizes.join(" elements for ")}`;
+  if (!apart.differing) return "equal numbers in other bits (signs of zeros, or what is not a number)";
+  const number = (of: number | string | undefined): string => (typeof of === "number" ? String(Number(of.toPrecision(5))) : of ?? "");
+  const parts = [`${apart.differing.toLocaleString("en")} of ${elements.toLocaleString("en")} elements differ`];
+  const at = `at [${(apart.at ?? []).join(", ")}] (${number(apart.now)} for ${number(apart.before)})`;
+  if (apart.absolute === undefined) parts.push(at);
+  else parts.push(`by up to ${number(apart.absolute)}${apart.not_finite ? "" : ` ${at}`}`);
+  if (apart.relative !== undefined) parts.push(`${number(Number((100 * apart.relative).toPrecision(3)))} % of the other`);
+  if (apart.ulps !== undefined) parts.push(`${number(apart.ulps)} ${apart.ulps === 1 ? "ulp" : "ulps"}`);
+  if (apart.not_finite) parts.push(`${apart.not_finite} not finite in one, such as ${at}`);
+  const rounding = apart.beyond === undefined ? "" : apart.beyond ? `; ${apart.beyond.toLocaleString("en")} by more than rounding in another order explains` : "; rounding in another order explains all";
+  return `${parts.join(", ")}, first at [${(apart.first ?? []).join(", ")}]${rounding}`;
 }
 
 export const NUMBERS: [key: Exclude<keyof Counts, "mix" | "findings" | "sectors_per_request">, text: string][] = [

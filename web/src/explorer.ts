@@ -7,6 +7,7 @@ import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
 import { GraphTab } from "./graph";
 import { showDifferences, showLegend } from "./bar";
+import { hasDots } from "./dots";
 import { showFailure } from "./failure";
 import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
@@ -17,6 +18,7 @@ import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { chooseKernel } from "./start";
+import { TilesTab } from "./tiles";
 import { TimeTab } from "./timeline";
 import { ValuesTab } from "./values";
 import { WhatIfTab } from "./whatif";
@@ -130,7 +132,9 @@ function build(session: Session): void {
   });
   const setDrawer = addSplitter(element("splitter"), element("work"));
   const graph = new GraphTab(session, Inspector.panel("graph"), () => setDrawer(Number(element("splitter").getAttribute("aria-valuenow")) > 60 ? 38 : 85));
+  const tiles = new TilesTab(session, Inspector.panel("tiles"), (asked) => whatIf.compile(asked));
   let costsOf: Compile | null = null;
+  let tilesOf: Compile | null = null;
   const inspector = new Inspector(
     session,
     [
@@ -152,6 +156,15 @@ function build(session: Session): void {
       { name: "values", title: "Values", show: () => values.show() },
       { name: "compare", title: "Compare", show: () => comparison.show() },
       { name: "graph", title: "Graph", show: () => graph.show() },
+      {
+        name: "tiles",
+        title: "Tune",
+        show: () => {
+          if (tilesOf === session.compile) return;
+          tilesOf = session.compile;
+          return tiles.show();
+        },
+      },
     ],
     trouble,
   );
@@ -175,7 +188,7 @@ function build(session: Session): void {
   function legend(): void {
     const isCounted = costsOf === session.compile && heat !== null;
     const hasFlights = hasFacts(session.stateOf(session.view.right)) && session.stateOf(session.view.right).level === "ttgir";
-    showLegend([isCounted ? COUNTED : "", hasFlights ? "next to an op: copies and dots in flight after it" : ""].filter(Boolean).join("; "));
+    showLegend([isCounted ? COUNTED : "", hasFlights ? "next to an op: copies and dots in flight after it" : "", hasDots(session.compile) ? "dot 1, dot 2: which dot of the source it is of" : ""].filter(Boolean).join("; "));
   }
 
   session.watch((before) => {
@@ -254,7 +267,7 @@ function build(session: Session): void {
       j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
       "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
-      ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+      t: () => inspector.select(10), ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
       ...Object.fromEntries([..."1234567890"].map((key, at) => [key, () => inspector.select(at)])),
     };
@@ -316,6 +329,7 @@ async function learnFacts(session: Session): Promise<void> {
 async function tritons(session: Session): Promise<number> {
   const made = await session.answers.triton(session.compile);
   made.label ??= "Triton 3.6.0";
+  made.of ??= session.compile;
   const at = session.compiles.indexOf(made);
   return at < 0 ? session.add(made) : at;
 }

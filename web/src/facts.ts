@@ -1,5 +1,6 @@
 // A value's facts with the chain behind each, the width of a load or store with what limits it, what a movement costs.
 import { make, table, withCode } from "./dom";
+import { dotSentence } from "./dots";
 import { helpOn } from "./help";
 import { declaredAt, stepOf, type Access, type Claim, type Inspection, type Movement, type ValueFact } from "./payload";
 import type { Session } from "./session";
@@ -34,11 +35,11 @@ export class FactsTab {
     const help = helpOn(view.text, view.level, this.session.compile);
     if (!found || view.level === "ptx" || view.level === "sass") {
       const hint = make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value.");
-      this.into.replaceChildren(...(help ? [help] : [hint]), ...this.declared());
+      this.into.replaceChildren(...this.dot(), ...(help ? [help] : [hint]), ...this.declared());
       return;
     }
     const { inspection } = found;
-    const parts: HTMLElement[] = [];
+    const parts = this.dot();
     const access = inspection.accesses[view.op] ?? (name === null ? this.accessOfLine(inspection) : undefined);
     if (access) parts.push(this.access(access, inspection));
     const movement = inspection.movements[view.op];
@@ -53,6 +54,13 @@ export class FactsTab {
     if (name === null) parts.push(...this.declared());
     if (help) parts.push(help);
     this.into.replaceChildren(...parts);
+  }
+
+  /** Which dot of the source the chosen op or instruction is of. */
+  private dot(): HTMLElement[] {
+    const { view, compile } = this.session;
+    const sentence = dotSentence(compile, view.text, view.place);
+    return sentence === null ? [] : [make("section.card", { id: "which-dot" }, make("h4", {}, "Which dot"), make("p", {}, ...withCode(sentence)))];
   }
 
   /** Which passes made the chosen op, changed it, and removed it. */

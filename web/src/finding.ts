@@ -6,25 +6,45 @@ export interface Hit {
   step: number;
   side: "left" | "right";
   line: number;
+  /** The op that becomes the instruction looked for, where the line has that op and not its name. */
+  becomes?: string;
 }
 
-/** Lines that passes put in or took out and that have `text`, in the order of the passes. */
+/** The op of TTGIR by which a pass decides on an instruction, by how a name of the instruction begins, the longest first where several fit. */
+const DECIDED: readonly (readonly [word: RegExp, op: RegExp])[] = [
+  [/^(wgmma[._]?wait|warpgroup\.(depbar|wait))/, /ttng\.warp_group_dot_wait/],
+  [/^([hiq]?gmma|wgmma)/, /ttng\.warp_group_dot\b/],
+  [/^(tcgen05|utc\w*mma|umma)/, /ttng\.tc_gen5_mma\b/],
+  [/^([hid]?mma|mfma|wmma|v_mfma|v_wmma|tensor.?core)/, /ttng\.(warp_group_dot|tc_gen5_mma)\b|tt\.dot\b(?=.*-> tensor<[^>]*#mma)/],
+  [/^(cp\.async\.bulk|tma\b|utma|ublkcp)/, /ttng\.async_tma_\w+/],
+  [/^(cp\.async|ldgsts)/, /ttg\.async_copy_global_to_local/],
+  [/^(mbarrier|syncs)/, /ttng\.\w*barrier\w*/],
+  [/^(bar\.|bar$|s_barrier|_*syncthreads)/, /ttg\.local_barrier|gpu\.barrier/],
+];
+
+/** Lines that passes put in or took out and that have `text`, or the op that becomes it, in the order of the passes. */
 export function changedLines(compile: Compile, text: string): Hit[] {
   const wanted = text.toLowerCase();
-  return compile.steps.flatMap((step, at) => {
+  const op = DECIDED.find(([word]) => word.test(wanted))?.[1];
+  const becomes = (line: string): string | undefined => (op ? op.exec(line)?.[0] : undefined);
+  const has = (line: string): boolean => line.toLowerCase().includes(wanted) || becomes(line) !== undefined;
+  const hit = (step: number, side: Hit["side"], line: number, text: string): Hit => {
+    const name = text.toLowerCase().includes(wanted) ? undefined : becomes(text);
+    return { step, side, line, ...(name ? { becomes: name } : {}) };
+  };
+  // A kernel may have the op from the start, as those in Gluon do.
+  const first = (compile.states[compile.steps[0]!.state]?.text ?? []).flatMap((line, at) => (becomes(line) ? [hit(0, "right", at, line)] : []));
+  return [...first, ...compile.steps.flatMap((step, at) => {
     const before = compile.states[compile.steps[Math.max(0, at - 1)]!.state]!;
     const after = compile.states[step.state]!;
-    return step.rows.flatMap((row) => hitsOf(row, at, before, after, wanted));
-  });
-}
-
-function hitsOf([kind, left, right]: Row, step: number, before: State, after: State, wanted: string): Hit[] {
-  if (kind === "same" || kind === "moved") return [];
-  const has = (state: State, line: number | null): boolean => line !== null && (state.text[line] ?? "").toLowerCase().includes(wanted);
-  const [was, is] = [has(before, left), has(after, right)];
-  // What stays in a line that changed was neither put in nor taken out.
-  if (was && is) return [];
-  return was ? [{ step, side: "left", line: left! }] : is ? [{ step, side: "right", line: right! }] : [];
+    return step.rows.flatMap(([kind, left, right]: Row): Hit[] => {
+      if (kind === "same" || kind === "moved") return [];
+      const [was, is] = [left === null ? "" : before.text[left] ?? "", right === null ? "" : after.text[right] ?? ""];
+      // What stays in a line that changed was neither put in nor taken out.
+      if (has(was) === has(is)) return [];
+      return [has(was) ? hit(at, "left", left!, was) : hit(at, "right", right!, is)];
+    });
+  })];
 }
 
 const EXPENSIVE: readonly RegExp[] = [

@@ -12,6 +12,8 @@ export interface Shown {
   text: string;
   number: number | null;
   kind: string;
+  /** What stands before the text, in small. */
+  note?: string;
 }
 
 interface Marks {
@@ -310,7 +312,8 @@ function decorations(view: EditorView, shown: readonly Shown[], marks: Marks): D
     const classes = [`k-${shown[at]?.kind ?? "same"}`];
     if (marks.lines.has(at)) classes.push("marked");
     if (marks.hovered.has(at)) classes.push("hovered");
-    builder.add(line.from, line.from, Decoration.line({ class: classes.join(" ") }));
+    const note = shown[at]?.note;
+    builder.add(line.from, line.from, Decoration.line({ class: classes.join(" "), ...(note ? { attributes: { "data-note": note } } : {}) }));
     if (word === null) continue;
     for (const found of line.text.matchAll(word)) {
       const start = line.from + found.index;

@@ -67,7 +67,8 @@ export class PassList {
   private sayFound(): void {
     const count = this.hits.length;
     const hit = this.hits[this.at];
-    const what = hit && "line" in hit ? (hit.side === "right" ? "put in by" : "taken out by") : "pass";
+    const becomes = hit && "line" in hit && hit.becomes ? `${hit.becomes}, which becomes ${this.wanted}, ` : "";
+    const what = hit && "line" in hit ? `${becomes}${hit.side === "right" ? "put in by" : "taken out by"}` : "pass";
     element("found").textContent = !this.filter.value.trim() ? "" : !count ? "nothing found" : hit ? `${this.at + 1} of ${count}: ${what} ${this.session.compile.steps[hit.step]!.name}` : `${count} found: Enter goes there`;
   }
 

@@ -111,6 +111,8 @@ export interface Compile {
   stored?: boolean;
   label?: string;
   kept?: Kept;
+  /** Of what Triton made, the compile of the same program. */
+  of?: Compile;
 }
 
 /** A layout of a Gluon kernel at a line that writes it. */
@@ -136,6 +138,7 @@ export interface Kept {
   buffers?: Buffers | Failure;
   patterns?: Record<string, Pattern>;
   timelines?: Record<string, Timeline | Failure>;
+  tiles?: Tiles | Failure;
   /** What tensors of its last state hold, deflated. */
   held?: string;
   /** What Triton makes of the program, a compile or a failure, deflated. */
@@ -255,7 +258,38 @@ export interface ArraySummary {
   elements: number;
   first: (number | string)[];
   digest: string;
-  differs?: number;
+  apart?: Apart;
+}
+
+/** The tile sizes of a kernel by the model: minitriton/explorer/tiles.py. */
+export interface Tiles {
+  title: string;
+  said: string[];
+  head: string[];
+  rows: (number | string)[][];
+  dropped_head: string[];
+  dropped: (number | string)[][];
+  own: { row: number | null; text: string };
+  reasons: { what: string; count: number }[];
+  fit: number;
+  configs: Record<string, number>[];
+  sizes: string;
+  items: Record<string, string>;
+}
+
+/** How far an array is from that of another run: minitriton/explorer/array_distance.py. */
+export interface Apart {
+  differing: number;
+  sizes?: number[];
+  not_finite?: number;
+  beyond?: number;
+  first?: number[];
+  at?: number[];
+  now?: number | string;
+  before?: number | string;
+  absolute?: number;
+  relative?: number;
+  ulps?: number;
 }
 
 export interface Run {

@@ -2,8 +2,9 @@
 import { button, element, make } from "./dom";
 import { byCost, type Hit } from "./finding";
 import { compare } from "./difference";
+import { dotNote, numberOf } from "./dots";
 import { assemblyColours, pythonLanguage } from "./languages";
-import { Pane, type Heat } from "./pane";
+import { Pane, type Heat, type Shown as Line } from "./pane";
 import { baseName, hasFacts, isToCome, placeOf, samePlace, titleOf, type Compile, type InFlight, type Place, type Row, type State } from "./payload";
 import { areAlike, inOneColumn, oldNumber, sideBySide, whole } from "./rows";
 import { same, type Session, type Shown } from "./session";
@@ -98,16 +99,26 @@ export class Sides {
     this.aligned = rows === null || rows.length === 0 || areAlike(rows);
     if (this.aligned && rows !== null && rows.length > 0) {
       const [a, b] = this.isOne ? [[], inOneColumn(rows, from, to, fold)] : sideBySide(rows, from, to, fold);
-      this.panes.left.show(a);
-      this.panes.right.show(b);
+      this.panes.left.show(this.noted(a, left, left));
+      this.panes.right.show(this.noted(b, right, left));
       this.panes.right.scrollToFirstChange();
     } else {
       const dots = [{ text: "…", number: null, kind: "same" }];
-      this.panes.left.show(from.text.length ? whole(from) : dots);
-      this.panes.right.show(to.text.length ? whole(to) : dots);
+      this.panes.left.show(from.text.length ? this.noted(whole(from), left, left) : dots);
+      this.panes.right.show(to.text.length ? this.noted(whole(to), right, left) : dots);
     }
     this.fillSelects();
     this.fillFiles();
+  }
+
+  /** Lines with the dot that each is of, those with negative numbers of the state `old`. */
+  private noted(lines: Line[], shown: Shown, old: Shown): Line[] {
+    return lines.map((line) => {
+      if (line.number === null) return line;
+      const [of, at] = line.number < 0 ? [old, oldNumber(line.number)] : [shown, line.number];
+      const note = dotNote(this.session.compileOf(of), this.session.stateOf(of), at);
+      return note ? { ...line, note } : line;
+    });
   }
 
   private rows(left: Shown, right: Shown): Row[] | null {
@@ -167,7 +178,10 @@ export class Sides {
     const compile = this.session.compile;
     this.file.value = String(index);
     const lines = (compile.sources[String(index)] ?? "").split("\n");
-    this.source.show(lines.map((text, number) => ({ text, number, kind: "same" })));
+    this.source.show(lines.map((text, number) => {
+      const dot = numberOf(compile, { file: index, line: number + 1 });
+      return { text, number, kind: "same", ...(dot ? { note: `dot ${dot}` } : {}) };
+    }));
     this.source.scrollTo(definedAt(compile, index) - 1);
   }
 
@@ -176,7 +190,8 @@ export class Sides {
     const { state } = this.session.aroundStep(this.session.view.compile, step)[side];
     const { op, place } = this.session.lineOf({ compile: this.session.view.compile, state }, line);
     this.clicked = side;
-    this.session.choose({ step, op, place, value: null });
+    const { level, text } = this.session.compile.states[state]!;
+    this.session.choose({ step, op, place, value: null, level, text: text[line] ?? "" });
     const isOld = this.isOne && side === "left";
     this.panes[this.isOne ? "right" : side].reveal(isOld ? oldNumber(line) : line);
   }

@@ -143,6 +143,17 @@ def problem_of_source(
     )
 
 
+def require_free_blocks(function: JITFunction, types: Mapping[str, object]) -> None:
+    """Raises `MinitritonError` where parameters have types of tensor descriptors: their blocks are part of the type, whatever constants are."""
+    described = [name for name, kind in types.items() if str(kind).startswith("tensordesc")]
+    if described:
+        raise _error(
+            function,
+            f"its tiles come with the tensor descriptors {', '.join(described)}, whose blocks are fixed by their types",
+            "change the descriptors' blocks with the constants; of kernels that take pointers, or make descriptors themselves, constants are searched",
+        )
+
+
 def undecorated(kernel: Any) -> tuple[JITFunction, list[Heuristics]]:
     """The kernel below its decorators, and its heuristics from the outermost on."""
     heuristics: list[Heuristics] = []

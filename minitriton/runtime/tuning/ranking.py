@@ -142,9 +142,12 @@ class Ranking(Sequence[Candidate]):
             "registers_of_an_SM": architecture.registers_per_sm, "SMs": self.problem.multiprocessors,
         }  # fmt: skip
 
+    def reasons(self) -> list[tuple[str, int]]:
+        """For what configurations are dropped, and how many each, the most frequent first."""
+        return Counter(misfit.what for _, misfit in self.dropped).most_common()
+
     def explain(self, *, most: int = 10, as_json: bool = False) -> str:
         """What each constant is for, the first candidates with their reasons, and what was dropped, by reason."""
-        by_reason = Counter(misfit.what for _, misfit in self.dropped)
         if as_json:
             roles = {name: str(tile) for name, tile in self.problem.roles.tiles.items()}
             location = self.problem.location
@@ -165,7 +168,7 @@ class Ranking(Sequence[Candidate]):
         limits = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in self._limits().items())
         lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not: {limits}")
         lines += [f"  {number + 1}. {candidate}" for number, candidate in enumerate(self.kept[:most])]
-        for what, count in by_reason.most_common():
+        for what, count in self.reasons():
             example = next((config, misfit) for config, misfit in self.dropped if misfit.what == what)
             lines.append(f"dropped for {what}: {count}, such as {example[0]}: {example[1].text}")
         return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""What people who had never seen the page looked for and did not find at first."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("selenium", reason="needs selenium")
+pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
+from driving import Page, wait_for
+from selenium.webdriver.common.keys import Keys
+from test_tasks import Servers, page, serve  # noqa: F401
+
+NOTES = "return [...document.querySelectorAll(`#${arguments[0]} .cm-line[data-note]`)].map((one) => [one.dataset.note, one.textContent])"
+
+
+def test_wgmma_leads_to_the_pass_that_decides_on_it_and_says_which_dot_it_is(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve("minitriton_kernels/attention.py:attention"))
+    page.find_pass("wgmma")
+    page.one("#filter").send_keys(Keys.ENTER)
+    wait_for(lambda: page.text("#title").startswith("tritongpu-accelerate-matmul"))
+    assert "ttng.warp_group_dot, which becomes wgmma, put in by tritongpu-accelerate-matmul" in page.text("#found")
+    assert "ttng.warp_group_dot" in wait_for(lambda: page.text("#help-card"))
+    assert "Dot 1 of 2, line 19: score = tl.dot(" in page.text("#which-dot")
+    page.one("#filter").send_keys(Keys.ENTER)
+    wait_for(lambda: "Dot 2 of 2, line 33: total = tl.dot(" in page.text("#which-dot"))
+    assert {note for note, text in page.browser.execute_script(NOTES, "after") if "warp_group_dot" in text} >= {"dot 2"}
+    assert [note for note, text in page.browser.execute_script(NOTES, "source") if "score = tl.dot" in text] == [
+        "dot 1"
+    ]
+    page.find_pass("")
+    page.choose("emit-ptx")
+    page.click_line("after", "wgmma.mma_async")
+    wait_for(lambda: "line 19: score = tl.dot(" in page.text("#which-dot"))
+    assert "Multiplies tiles on the tensor cores" in page.text("#help-card")
+    of_instructions = [note for note, text in page.browser.execute_script(NOTES, "after") if "wgmma.mma_async" in text]
+    assert of_instructions and set(of_instructions) <= {"dot 1", "dot 2"}
+
+
+def test_two_compiles_say_how_far_their_results_are_apart(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve("log_sum_exp", "--against", "--option num_warps=8"))
+    said = wait_for(lambda: "after the run" in page.text("#compare") and page.text("#compare"))
+    assert "x_ptr, after the run" in said and "bit-equal" in said
+    assert "of 37 elements differ, by up to" in said and "1 ulp" in said and "at [" in said
+    assert "rounding in another order explains all" in said
+
+
+def test_the_tiles_of_a_compile_are_ranked_and_the_first_is_compiled(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve("minitriton_kernels/matmul.py:matmul"))
+    page.press("t")
+    assert "of 690: " in wait_for(lambda: page.text("#own-tiles"))
+    field = page.one("input[name='tile-sizes']")
+    field.send_keys("m=512,n=512,k=512", Keys.ENTER)
+    wait_for(lambda: "m=512" in page.text("#tiles h4"))
+    assert "are dropped" in page.text("#tiles-dropped") and "for registers" in page.text("#tiles-dropped")
+    next(one for one in page.all("#tiles-ranking button") if one.text == "compile").click()
+    wait_for(lambda: page.text("#own-tiles").startswith("This compile: number 1 of 690"))
+
+
+def test_a_check_that_could_run_nothing_is_not_shown_as_right(page: Page, serve: Servers, tmp_path: str) -> None:  # noqa: F811
+    kernel = f"{tmp_path}/unknown.py"
+    with open(kernel, "w", encoding="utf-8") as file:
+        file.write(
+            "import triton\nimport triton.language as tl\n\n@triton.jit\ndef unknown(x, N: tl.constexpr):\n    i = tl.arange(0, N)\n"
+            "    y = tl.inline_asm_elementwise('frobnicate.b32 $0, $1;', '=r,r', [tl.load(x + i)], dtype=tl.int32, is_pure=True, pack=1)\n"
+            "    tl.store(x + i, y)\n"
+        )
+    page.open(serve(f"{kernel}:unknown", "--signature", "*i32:16,N=128", "--size", "x=128"))
+    wait_for(lambda: page.text("#check") == "? no pass could be run")
+    assert "does not know the instruction `frobnicate.b32`" in page.attribute("#check", "title")
