@@ -31,7 +31,7 @@ PACKAGES = {
     "codegen": (15026, 79, 0),
     "commands": (2371, 13, 1),
     "dialects": (15841, 78, 0),
-    "emulator": (13748, 74, 0),
+    "emulator": (13754, 74, 0),
     "errors": (156, 1, 0),
     "explorer": (9112, 53, 2),
     "frontend": (8343, 37, 0),
@@ -131,7 +131,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159595,
+    "lines": 159601,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
