@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7864, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (15000, 79, 1),
+    "codegen": (15025, 79, 2),
     "commands": (2371, 13, 1),
     "dialects": (15824, 78, 0),
     "emulator": (13748, 74, 0),
@@ -123,6 +123,7 @@ imports by need.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
 `codegen` by 12: a kernel that spills is assembled by ptxas too.
 `passes` by 45: layouts of a load and its store by cost, with candidates.
+`codegen` by 25: maxima and minima in chains.
 `codegen` by 60: rows of a tile as multiples of the stride on top of the first.
 `passes` by 25: copies of loops pass only waits that copies end.
 """
@@ -131,15 +132,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159552,
+    "lines": 159577,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 67,
-    "words": 22,
+    "tables of ops": 68,
+    "words": 23,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
