@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15809, 78, 0),
     "emulator": (13748, 74, 0),
     "errors": (156, 1, 0),
-    "explorer": (9112, 53, 2),
+    "explorer": (9112, 53, 1),
     "frontend": (8339, 37, 0),
     "fuzz": (8651, 46, 1),
     "host": (1453, 17, 0),
@@ -134,7 +134,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 66,
-    "words": 22,
+    "words": 21,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
