@@ -219,7 +219,7 @@ def gluon_passes() -> list[str]:
 def gluon_cuda_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """All steps of a Gluon kernel for an NVIDIA GPU."""
     marks = [MARK_UNDEFINED_LANES] if options.instrumentation_mode == POISON else []
-    lowering = llvm_passes()
+    lowering = [name for name in llvm_passes() if name != "minitriton-hoist-loop-copies"]  # the author's order stays
     lowering.insert(lowering.index("minitriton-first-warp-barriers") + 1, "minitriton-share-tensor-copies")
     return marks + gluon_passes() + lowering + emission_steps(target, options, switches)
 

@@ -400,10 +400,14 @@ DOT, DONE = "warp_group_dot ", "warp_group_dot_wait"
             2, "\n      tt.store %p0, %c0 : !tt.ptr<i32>",
             [WAIT, DOT, DONE, "tt.store", COPY, COPY, "exp2", WAIT, DOT], id="not past a store that they may read",
         ),
+        pytest.param(
+            2, f"\n      ttng.wait_barrier %free, %phase : {ONE}",
+            [WAIT, DOT, DONE, WAIT, COPY, COPY, "exp2", WAIT, DOT], id="not past a wait for other threads",
+        ),
     ],
 )  # fmt: skip
 def test_copies_of_a_loop_start_before_what_is_computed(slots: int, computed: str, order: list[str]) -> None:
-    text = scores_and_values(slots, computed).replace("%n: i32)", "%n: i32, %p0: !tt.ptr<i32>)")
+    text = scores_and_values(slots, computed).replace("%n: i32)", f"%n: i32, %p0: !tt.ptr<i32>, %free: {ONE})")
     assert names(body_of_loop(run(text, HoistLoopCopies())), *IN_LOOP) == order
 
 

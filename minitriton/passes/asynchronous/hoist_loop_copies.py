@@ -34,8 +34,8 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult
 
 from minitriton.analysis.in_flight.outstanding import InFlight
-from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_slot
-from minitriton.dialects import math, ttng
+from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_slot, views_of
+from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
@@ -70,7 +70,28 @@ class HoistLoopCopies(Pass, stage="llir"):
                 _Copies(loop, in_flight).hoist()
 
 
+def _is_for_copies(wait: ttng.WaitBarrierOp) -> bool:
+    """Whether only copies that the program starts end what `wait` waits for: no other threads, which may wait for this one."""
+    views = views_of(ring_slot(wait.alloc)[0])
+    users = [use.operation for view in views for use in view.uses]
+    return all(isinstance(user, (*VIEWS, *_FOR_COPIES)) for user in users) and any(
+        isinstance(user, ttng.AsyncTMACopyGlobalToLocalOp) for user in users
+    )
+
+
+_FOR_COPIES = (
+    ttng.InitBarrierOp,
+    ttng.BarrierExpectOp,
+    ttng.AsyncTMACopyGlobalToLocalOp,
+    ttng.WaitBarrierOp,
+    ttng.InvalBarrierOp,
+    ttg.LocalDeallocOp,
+)
+
+
 def _hoist_wait(wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> None:
+    if not _is_for_copies(wait):
+        return
     first = wait
     passed: list[Operation] = []
     while (before := first.prev_op) is not None and _may_pass(before, wait, loop):
@@ -89,6 +110,8 @@ def _may_pass(op: Operation, wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> bool:
         return iterations_ago(op.barrier, wait.alloc, loop) is not None
     if isinstance(op, ttng.BarrierExpectOp):
         return iterations_ago(op.alloc, wait.alloc, loop) is not None
+    if isinstance(op, ttng.WaitBarrierOp):
+        return False
     return is_memory_effect_free(op) or isinstance(op, (*VIEWS, *_DOTS))
 
 
@@ -129,7 +152,9 @@ class _Copies:
         if op in needed:
             return is_memory_effect_free(op) or isinstance(op, VIEWS)
         if isinstance(op, ttng.WaitBarrierOp):
-            return all(iterations_ago(copy.barrier, op.alloc, self.loop) is not None for copy in self.copies)
+            return _is_for_copies(op) and all(
+                iterations_ago(copy.barrier, op.alloc, self.loop) is not None for copy in self.copies
+            )
         if any(self.in_flight.before[op].reads(copy.destination, op) for copy in self.copies):
             return False
         return is_memory_effect_free(op) or isinstance(op, (*VIEWS, *_DOTS))
