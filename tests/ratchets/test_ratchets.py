@@ -28,12 +28,12 @@ PACKAGES = {
     "analysis": (7864, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (15025, 79, 2),
+    "codegen": (15051, 79, 1),
     "commands": (2371, 13, 1),
-    "dialects": (15824, 78, 0),
+    "dialects": (15841, 78, 0),
     "emulator": (13748, 74, 0),
     "errors": (156, 1, 0),
-    "explorer": (9112, 53, 2),
+    "explorer": (9112, 53, 1),
     "frontend": (8343, 37, 0),
     "fuzz": (8651, 46, 1),
     "host": (1511, 17, 0),
@@ -132,7 +132,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159577,
+    "lines": 159620,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
@@ -140,7 +140,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 68,
-    "words": 23,
+    "words": 21,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
@@ -157,7 +157,7 @@ By 960 in 3 files on the same day for described tiles: plain attention and matmu
 `passes` by 460 more: `minitriton-tile-loops`.
 `commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 `codegen`, `dialects` and `fuzz` by 135 on the same day: waits of AMD that LLVM drops in loops; NaNs of several bit patterns.
-`pipeline`, `runtime` and `codegen` by 70: AMD's assembly and code object are made when asked for, then cached. `codegen` by 60: what sharing costs on each target.
+`pipeline`, `runtime` and `codegen` by 70: AMD's assembly and code object are made when asked for, then cached. `codegen` and `dialects` by 100: what sharing costs on each target, lanes that swap words.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
