@@ -65,6 +65,8 @@ class _Toy(TargetInfo):
     cta_scope = "toy"
     reduced_lanes = 0
     lanes_at_once = 8
+    shuffle_cost = 2
+    sharing_gain = 1.0
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("thread", ToyOp, I32, _what("thread"))
