@@ -28,10 +28,10 @@ PACKAGES = {
     "analysis": (7864, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (15026, 79, 0),
+    "codegen": (15051, 79, 1),
     "commands": (2371, 13, 1),
     "dialects": (15841, 78, 0),
-    "emulator": (13748, 74, 0),
+    "emulator": (13754, 74, 0),
     "errors": (156, 1, 0),
     "explorer": (9112, 53, 1),
     "frontend": (8343, 37, 0),
@@ -123,6 +123,7 @@ imports by need.
 `passes` by 200: tensor copies of a loop start before what threads compute; warp groups wait for their dots after their turn.
 `codegen` by 12: a kernel that spills is assembled by ptxas too.
 `passes` by 45: layouts of a load and its store by cost, with candidates.
+`codegen` by 25: maxima and minima in chains.
 `codegen` by 60: rows of a tile as multiples of the stride on top of the first.
 `passes` by 25: copies of loops pass only waits that copies end.
 """
@@ -131,15 +132,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159595,
+    "lines": 159626,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 67,
-    "words": 20,
+    "tables of ops": 68,
+    "words": 21,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
