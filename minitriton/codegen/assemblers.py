@@ -6,6 +6,7 @@ loaded, so `assembler_available()` is asked first. `MINITRITON_ASSEMBLER`, `PTXA
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -23,16 +24,15 @@ def find_ptxas() -> str | None:
 
     Of the wheels CUDA 12's come first: `benchmarks/results/gluon-2026-11.md` has what 13.0 costs a kernel with wgmma.
     """
-    import shutil
-
     if knobs.nvidia.ptxas_path:
         return knobs.nvidia.ptxas_path
-    in_wheels = (Path(path) / wheel / "bin" / "ptxas" for wheel in _WHEELS for path in sys.path)
-    in_toolkits = (Path(home) / "bin" / "ptxas" for home in knobs.cuda_homes())
-    on_path = shutil.which("ptxas")
-    return next(
-        (str(path) for path in (*in_wheels, *([Path(on_path)] if on_path else []), *in_toolkits) if path.exists()), None
-    )
+    in_wheels = (os.path.join(path, wheel, "bin", "ptxas") for wheel in _WHEELS for path in sys.path)
+    in_toolkits = (os.path.join(home, "bin", "ptxas") for home in knobs.cuda_homes())
+    if (found := next(filter(os.path.exists, in_wheels), None)) is not None:
+        return found
+    import shutil
+
+    return shutil.which("ptxas") or next(filter(os.path.exists, in_toolkits), None)
 
 
 _WHEELS = ("nvidia/cuda_nvcc", "triton/backends/nvidia", "nvidia/cu13")

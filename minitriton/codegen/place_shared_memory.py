@@ -43,7 +43,6 @@ from minitriton.analysis.shared_memory.membar import (
     can_skip_barrier,
     insert_barriers,
 )
-from minitriton.analysis.wave_copies import apart_by_waits
 from minitriton.codegen.lowering.convert_layout import conversion_of
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import ttg
@@ -229,8 +228,10 @@ class InsertBarriers(Pass, stage="llir", origin="required"):
     keeps: ClassVar[frozenset[Property]] = _KEPT | {Property.COPIES_FENCED}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        is_amd = (target_text(op) or "").startswith("hip:")
-        insert_barriers(op, read_allocation(op, scratch_bytes), apart_by_waits if is_amd else can_skip_barrier)
+        apart = can_skip_barrier
+        if (target_text(op) or "").startswith("hip:"):
+            from minitriton.analysis.wave_copies import apart_by_waits as apart
+        insert_barriers(op, read_allocation(op, scratch_bytes), apart)
 
 
 def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:

@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.builder import Builder
 from minitriton.dialects.facts.launch import backend_name
+from minitriton.target.architectures import Architecture
 from minitriton.target.backends import backend
 
 
@@ -48,7 +49,7 @@ class TargetInfo(Protocol):
     """The most lanes of an op on vectors: LLVM does the lanes of one from the last to the first, and what schedules afterwards may keep that order."""
 
     shuffle_cost: int
-    """Instructions that an exchange between neighbouring lanes is worth, its latency among them."""
+    """How many instructions an exchange between neighbouring lanes counts as, its latency among them."""
     sharing_gain: float
     """How many times as many instructions it takes a thread to combine partial results alone, before lanes share them."""
 
@@ -93,6 +94,13 @@ class TargetInfo(Protocol):
     def shuffle(self, b: Builder, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
         """A value of other lanes of the warp: `idx` of lane `offset`, `bfly` of the lane whose number differs in the bits of `offset`,
         `up` and `down` of the lane that is `offset` lower or higher."""
+        ...
+
+    def swap_lanes(
+        self, b: Builder, features: Architecture, bit: int, low: SSAValue, high: SSAValue
+    ) -> list[SSAValue] | None:
+        """Words exchanged between lanes whose numbers differ in `bit`: `low` of the lanes where it is set for `high` of the others, in one instruction;
+        None if there is none."""
         ...
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:

@@ -33,7 +33,6 @@ from xdsl.irdl.declarative_assembly_format import (
     PrintingState,
     TypeDirective,
     VariadicOperandVariable,
-    irdl_custom_directive,
 )
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -46,7 +45,7 @@ from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
-from minitriton.dialects.fast_paths.op_definition import Op, declared
+from minitriton.dialects.fast_paths.op_definition import Op, declared, directive
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
 from minitriton.dialects.tt.format import Pointer
@@ -69,7 +68,7 @@ _CACHE = "(`cacheModifier` `=` $cache^)?"
 _STRIDE = "(`stride` `=` $stride^)?"
 
 
-@irdl_custom_directive
+@directive
 class TypeOrSpace(CustomDirective):
     """The type of an operand; a space if it is not there, as MLIR writes it."""
 
@@ -84,7 +83,7 @@ class TypeOrSpace(CustomDirective):
         printer.print_list(self.type.get(op), printer.print_attribute)
 
 
-@irdl_custom_directive
+@directive
 class TokensOrSpace(CustomDirective):
     """Tokens; a space if there are none, as MLIR writes it."""
 

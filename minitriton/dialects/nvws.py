@@ -26,11 +26,7 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.irdl.declarative_assembly_format import (
-    ParsingState,
-    TypeDirective,
-    irdl_custom_directive,
-)
+from xdsl.irdl.declarative_assembly_format import ParsingState, TypeDirective
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
@@ -47,7 +43,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.attribute_values import i32_array, i32_attr
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects
 from minitriton.dialects.fast_paths.op_constructors import from_fields
-from minitriton.dialects.fast_paths.op_definition import Op, declared
+from minitriton.dialects.fast_paths.op_definition import Op, declared, directive
 from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses, Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL
@@ -109,7 +105,7 @@ class ArefType(ParametrizedAttribute, TypeAttribute):
             printer.print_list(self.base_type.data, printer.print_attribute)
 
 
-@irdl_custom_directive
+@directive
 class Aref(Pointer):
     """`custom<Aref>(type($aref))`: the type of a reference without its name. Its full form is read too."""
 
@@ -118,7 +114,7 @@ class Aref(Pointer):
     CLASS: ClassVar[type[ParametrizedAttribute]] = ArefType
 
 
-@irdl_custom_directive
+@directive
 class ArefOf(Aref):
     """`custom<ArefOf>(type($aref), type($buffers))`: the same, which says the types of the buffers too."""
 

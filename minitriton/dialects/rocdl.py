@@ -149,6 +149,23 @@ class ReadlaneOp(IntrinsicOp):
     res = result_def(i32)
 
 
+class PermlaneSwapOp(IntrinsicOp):
+    """Two words of each lane, after lanes in odd rows of `row` lanes have exchanged the first word for the second of those in the even rows before."""
+
+    name = "rocdl.permlane.swap"
+
+    first = operand_def(i32)
+    second = operand_def(i32)
+    res = result_def()
+    row = prop_def(IntegerAttr)
+
+    IMMEDIATES: ClassVar = ("i1 false", "i1 false")
+
+    def intrinsic(self) -> str:
+        """Of rows of 16 or of 32 lanes."""
+        return f"llvm.amdgcn.permlane{self.row.value.data}.swap"
+
+
 class ReadfirstlaneOp(IntrinsicOp):
     """The word of the first lane that acts, in all lanes, and in a scalar register."""
 

@@ -7,17 +7,20 @@ print(print_module(module, locations=True))        # as its dumps: with `loc(...
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from minitriton.dialects.context import make_context
-from minitriton.dialects.parsing.parser import TritonParser
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError, SourceLocation
+
+if TYPE_CHECKING:
+    from minitriton.dialects.parsing.parser import TritonParser
 
 
 def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignore_locations: bool = False) -> ModuleOp:
@@ -25,6 +28,11 @@ def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignor
 
     Raises `IRError`, with the location in file `name`, if the text is malformed or (with `check`) invalid.
     """
+    from minitriton.dialects.parsing.parser import (
+        TritonParser,  # a compile from Python reads no text (5 ms with the verifier)
+    )
+    from minitriton.dialects.verification.verifier import verify
+
     parser: TritonParser | None = None
     try:
         parser = TritonParser(make_context(), text, name, ignore_locations)

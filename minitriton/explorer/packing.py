@@ -205,4 +205,4 @@ def file_page(compiles: list[CompileJson], lessons: str | None = None) -> str:
 
 def deflated(value: object) -> str:
     """`value` as text that takes little room."""
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 7)).decode()

@@ -1,7 +1,7 @@
 """Runs in a process of its own, where `triton` is Triton's wheel: compiles what standard input says, and writes what came out.
 
 In: JSON with `file` and `kernel` and the parts of an `ASTSource`, or `ir`, the path of a file; `target`, `options`, `out`. Out: the stages as
-text, as JSON in the file `out`; what each pass was given is dumped to standard error, as MLIR_ENABLE_DUMP has it.
+text, as JSON in the file `out`; what each pass was given is dumped to the file MLIR_DUMP_PATH, as MLIR_ENABLE_DUMP has it.
 """
 
 from __future__ import annotations

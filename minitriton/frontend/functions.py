@@ -9,7 +9,6 @@ arguments that print alike) are distinguished by what they are, and the later on
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Attribute, Operation
@@ -19,6 +18,7 @@ from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator.base import is_static
 from minitriton.frontend.semantic.descriptors import descriptor_ir_type
+from minitriton.host.frozen import record
 from minitriton.host.identity import key_of
 from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.descriptors import tensor_descriptor_type
@@ -27,7 +27,7 @@ from minitriton.language.values import tuple as language_tuple
 from minitriton.language.values import type_of
 
 
-@dataclass
+@record
 class FunctionRecord:
     """A compiled function: its symbol, and what a call of it gives."""
 

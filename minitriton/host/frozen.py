@@ -11,7 +11,7 @@ Fields, `replace`, `asdict` and matching are those of the standard library. An o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -21,14 +21,41 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[_T]) -> type[_T]:
-    """`dataclass(frozen=True)`. What the class defines itself stays, and so does how it inherits to compare, hash and print."""
-    if getattr(getattr(cls, "__dataclass_params__", None), "frozen", False):  # a base is one of the standard library's
-        return dataclass(frozen=True)(cls)
-    made: Any = dataclass(init=False, eq=False, repr=False)(cls)
-    for name, method in _METHODS.items():
-        if name not in vars(cls) and (name == "__init__" or getattr(cls, name) is getattr(object, name)):
-            setattr(made, name, method)
-    return made
+    """`dataclass(frozen=True)`. What the class defines itself stays; dataclasses that are frozen may inherit from it, and it from them."""
+    return _with_methods(cls, _FROZEN, _OF_FROZEN)
+
+
+@dataclass_transform(field_specifiers=(field,))
+def record(cls: type[_T]) -> type[_T]:
+    """`dataclass()`, as cheap."""
+    return _with_methods(cls, _METHODS, _OF_RECORD)
+
+
+def _with_methods(cls: type[_T], methods: Mapping[str, object], params: object) -> type[_T]:
+    # `dataclass` reads the fields from a class without bases: beneath a frozen one it would insist on writing methods.
+    made: Any = cls
+    own = dict(vars(cls))
+    annotations = own.get("__annotations__", {})
+    given = {name: own[name] for name in annotations if name in own}
+    alone = type("_", (), {"__module__": cls.__module__, "__doc__": "Fields.", "__annotations__": annotations, **given})
+    read: Any = dataclass(init=False, eq=False, repr=False)(alone)
+    for name, value in given.items():
+        if isinstance(value, Field):
+            delattr(cls, name)
+            if hasattr(read, name):
+                setattr(cls, name, getattr(read, name))
+    found: dict[str, Field[Any]] = {}
+    for base in reversed(cls.__mro__):
+        found |= vars(base).get("__dataclass_fields__", {})
+    found |= read.__dataclass_fields__
+    made.__dataclass_fields__, made.__dataclass_params__ = found, params
+    made.__match_args__ = tuple(name for name, each in found.items() if each.init)
+    if not cls.__doc__:
+        cls.__doc__ = f"{cls.__name__}({', '.join(found)})"
+    for name, method in methods.items():
+        if name not in own:
+            setattr(cls, name, method)
+    return cls
 
 
 class _Form(NamedTuple):
@@ -55,9 +82,12 @@ def _form(cls: type) -> _Form:
     each: tuple[Field[Any], ...] = fields(cls)
     taken = [one for one in each if one.init]
     compared = [one.name for one in each if one.compare]
+    required = tuple(one.name for one in taken if one.default is MISSING and one.default_factory is MISSING)
+    if any(one.name != name for one, name in zip(taken, required, strict=False)):
+        raise TypeError(f"{cls.__qualname__}: a field without a default follows one with a default")
     form = _forms[cls] = _Form(
         {one.name: position for position, one in enumerate(taken)},
-        tuple(one.name for one in taken if one.default is MISSING and one.default_factory is MISSING),
+        required,
         {one.name: one.default for one in each},
         {one.name: one.default_factory for one in each if one.default_factory is not MISSING},
         attrgetter(*compared) if compared else _no_key,
@@ -121,6 +151,8 @@ def _delattr(self: object, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-_METHODS: dict[str, Callable[..., object]] = {
-    "__init__": _init, "__eq__": _eq, "__hash__": _hash, "__repr__": _repr, "__setattr__": _setattr, "__delattr__": _delattr,
-}  # fmt: skip
+_METHODS: Mapping[str, object] = {"__init__": _init, "__eq__": _eq, "__hash__": None, "__repr__": _repr}
+_FROZEN: Mapping[str, object] = {**_METHODS, "__hash__": _hash, "__setattr__": _setattr, "__delattr__": _delattr}
+_OF_RECORD, _OF_FROZEN = (
+    vars(dataclass(frozen=is_frozen)(type("_", (), {})))["__dataclass_params__"] for is_frozen in (False, True)
+)

@@ -7,7 +7,9 @@ import contextlib
 import functools
 import gc
 import io
-from collections.abc import Generator
+import itertools
+import weakref
+from collections.abc import Callable, Generator
 
 _STANDARD_ERROR = 2
 
@@ -18,34 +20,57 @@ _MANY = 50_000
 @functools.cache
 def _count_as_old() -> None:
     """Moves all there is to the oldest generation, once: the compiler stays, and the collection that is due would look through it (40 ms, 2026-11-26)."""
-    if gc.get_freeze_count() == 0:  # else a program has frozen some of its own
-        gc.freeze()
-        gc.unfreeze()
-    atexit.register(_end_without_collections)
+    if gc.get_freeze_count():  # a program has frozen some of its own
+        return
+    waiting = [
+        _reference(each) for each in _with_finalizers(1, 2)
+    ]  # of what there was before: what came since is all in the youngest
+    gc.freeze()
+    gc.unfreeze()
+    atexit.register(_end_without_collections, waiting, _collections())
 
 
-def _end_without_collections() -> None:
+def _reference(each: object) -> Callable[[], object]:
+    """Asks whether it is alive still, as one that has no weak references seems to be for ever."""
+    try:
+        return weakref.ref(each)
+    except TypeError:
+        return lambda: True
+
+
+def _end_without_collections(waiting: list[Callable[[], object]], collections: list[int]) -> None:
     """Spares the process's end three collections that look through the compiler, unless an object alive has a finalizer, which only they may call
-    (a softmax from start to end: 666 ms of processor time, 552 so; 2026-11-28)."""
-    if not _has_finalizers():
+    (a softmax from start to end: 666 ms of processor time, 530 so; 2026-11-28).
+
+    `waiting`: what had one in the oldest generation when it was filled. Nothing has joined that without further `collections`.
+    """
+    is_as_then = _collections() == collections and all(each() is None for each in waiting)
+    if not _with_finalizers(0, 1, *(() if is_as_then else (2,))):
         gc.freeze()
 
 
-def _has_finalizers() -> bool:
-    """Whether an object alive has a `__del__` that matters at the end: an open file's, or a class's that is neither `io`'s nor llvmlite's."""
-    objects = gc.get_objects()
+def _collections() -> list[int]:
+    """How many there were of the second and of the oldest generation: what either leaves joins the oldest."""
+    return [each["collections"] for each in gc.get_stats()[1:]]
+
+
+def _with_finalizers(*generations: int) -> list[object]:
+    """Objects whose `__del__` matters at the end: open files, and those of classes that are neither `io`'s nor llvmlite's."""
+    objects: list[object] = [each for generation in generations for each in gc.get_objects(generation)]
     types = list(map(type, objects))
-    if any(
-        hasattr(each, "__del__") and each.__module__.partition(".")[0] not in ("_io", "llvmlite") for each in set(types)
-    ):
-        return True
-    position = -1
-    for _ in range(types.count(io.FileIO)):
-        position = types.index(io.FileIO, position + 1)
-        file = objects[position]
-        if not file.closed and file.fileno() > _STANDARD_ERROR:
-            return True
-    return False
+    classes = {each for each in set(types) if hasattr(each, "__del__") and _root(each) != "llvmlite"}
+    if all(_root(each) == "_io" for each in classes):
+        classes &= {io.FileIO}
+    found = itertools.compress(objects, map(classes.__contains__, types)) if classes else ()
+    return [each for each in found if _root(type(each)) != "_io" or _is_open_file(each)]
+
+
+def _root(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def _is_open_file(each: object) -> bool:
+    return isinstance(each, io.FileIO) and not each.closed and each.fileno() > _STANDARD_ERROR
 
 
 @contextlib.contextmanager
@@ -54,6 +79,7 @@ def no_garbage_collection() -> Generator[None]:
     if not gc.isenabled():
         yield
         return
+    gc.collect(0)  # what is young from here on was made within
     gc.disable()
     try:
         yield

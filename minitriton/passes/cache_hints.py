@@ -31,7 +31,7 @@ Addresses are compared as expressions, the counters of loops with equal bounds t
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -43,6 +43,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.facts.pass_attributes import CACHE_HINT, PREFETCH_BYTES
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.errors import PipelineError
+from minitriton.host.frozen import record
 from minitriton.pipeline.pass_registry import EVERYTHING, Pass, Property, register_pass
 
 HINTS = {
@@ -140,7 +141,7 @@ _DEPTH = 60
 """Ops after an address that are looked at."""
 
 
-@dataclass
+@record
 class _Expressions:
     """Numbers of values: equal for values that are computed alike, in loops of equal bounds too."""
 

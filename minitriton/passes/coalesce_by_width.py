@@ -13,7 +13,8 @@ thread gets no more of them than one instruction moves or changes, so that neigh
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask ends in one (`split-masks=false` switches that off).
 
-Loads and stores of the same data (`analysis.slices.def_use`) change together, so that no conversion is needed between them. Not a pass of
+Loads and stores of the same data (`analysis.slices.def_use`) change together, so that no conversion is needed between them, unless a conversion takes fewer
+instructions than narrow accesses do (int8 in, f32 out, by a warp). Not a pass of
 Triton's, whose layouts follow contiguity alone. Loads and stores of a kernel that adds floats across elements are left alone: it would add them in
 another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.
@@ -83,6 +84,9 @@ class CoalesceByWidth(Pass, stage="ttgir"):
 
     split_masks: bool = True
     """False: a mask that ends within vectors makes the layout narrow."""
+    own_layouts: str = ""
+    """`true`: a load and a store of the same data have a layout each, with a conversion; `false`: one; empty: what takes fewer instructions."""
+    values = {"own_layouts": ("", "true", "false")}
 
     def apply(self, ctx: Context, op: ModuleOp) -> bool | None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
@@ -113,12 +117,49 @@ class CoalesceByWidth(Pass, stage="ttgir"):
         groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
             groups.setdefault((data.group(access.op), access.group), []).append(access)
-        widths = [[w for access in group if (w := _width(axis_info, access)) is not None] for group in groups.values()]
-        for group, found in zip(groups.values(), widths, strict=True):
-            for access in group:
-                if found and min(found) < access.held:
-                    convert_to_layout(access.op, _narrowed(access, min(found)))
+        widths = [[_width(axis_info, access) for access in group] for group in groups.values()]
+        for group, own in zip(groups.values(), widths, strict=True):
+            found = [width for width in own if width is not None]
+            has_own = len(found) == len(group) and _takes_own_layouts(group, found, self.own_layouts)
+            for access, width in zip(group, own, strict=True):
+                narrow = width if has_own else min(found, default=None)
+                if narrow is not None and narrow < access.held:
+                    convert_to_layout(access.op, _narrowed(access, narrow))
         return True
+
+
+ACCESS = 7
+"""Instructions of one more access: an address of 64 bits, a mask, the access. Each is one before the last load is in flight."""
+BARRIER = 30
+"""Instructions that a warp could do while it waits for the others."""
+
+
+def _takes_own_layouts(group: list[_BlockedAccess], widths: list[int], wanted: str) -> bool:
+    """Whether a load and a store of the same data keep layouts of their own widths, with a conversion in between.
+
+    int8 to f32 in tiles of 64x32 by a warp, 64 elements a thread: 12 loads more would be 84 instructions, the conversion is 64, and was 1.09 times as
+    fast. By 16 warps, 16 elements a thread: 21, and 16 with a barrier; one layout was 1.04 times as fast (H200, 2026-11-28).
+    """
+    if len(group) != 2 or widths[0] == widths[1] or {type(access.op) for access in group} != {tt.LoadOp, tt.StoreOp}:
+        return False
+    op, warps = group[1].op, ttg.num_warps(group[1].op)
+    elements = max(prod(group[1].shape) // (warps * ttg.threads_per_warp(op)), 1)
+    more = sum(elements // min(widths) - elements // width for width in widths)
+    words = elements * max(access.bits for access in group) // 128
+    costs = {"false": ACCESS * more, "true": 4 * words + BARRIER * (warps > 1)}
+    taken = wanted or min(costs, key=lambda way: costs[way])
+    reasons = {"false": f"{more} accesses more", "true": "a conversion through shared memory"}
+    note(
+        op,
+        lambda: Choice.of(
+            f"layouts of {op.name} and its load",
+            "instructions a thread",
+            "minitriton-coalesce-by-width{own-layouts=@}",
+            (Candidate(way, cost, reasons[way]) for way, cost in costs.items()),
+            taken,
+        ),
+    )
+    return taken == "true"
 
 
 def _access(op: _Access) -> _BlockedAccess | None:

@@ -47,12 +47,12 @@ class EnumerateIndices(Pass, stage="ttgir"):
         accesses = [found for found in ops_in(op) if _is_access(found)]
         if not accesses or not any(_breaks_facts(found) for found in ops_in(op)):
             return False
-        from minitriton.analysis.index.evaluation import IndexEvaluation
-
-        noted = False
-        evaluation = IndexEvaluation(AxisInfoAnalysis(op))
+        noted, evaluation, axis_info = False, None, AxisInfoAnalysis(op)
         for value in dict.fromkeys(value for access in accesses for value in _indices(access)):
-            if isinstance(value.owner, Operation) and not _fills_vectors(value, evaluation.axis_info.get(value)):
+            if isinstance(value.owner, Operation) and not _fills_vectors(value, axis_info.get(value)):
+                from minitriton.analysis.index.evaluation import IndexEvaluation  # NumPy: 60 ms of a first compile
+
+                evaluation = evaluation or IndexEvaluation(axis_info)
                 facts = evaluation.facts(value)
                 if facts is not None:
                     _note(value.owner, facts)

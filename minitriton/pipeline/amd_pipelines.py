@@ -39,7 +39,7 @@ def ttgir_passes(target: GPUTarget, options: HIPOptions, switches: Switches) -> 
         "tritongpu-optimize-thread-locality",
         f"tritonamdgpu-accelerate-matmul{{matrix-instruction-size={options.matrix_instr_nonkdim} kpack={options.kpack} legalize-fma=false}}",
         "tritongpu-remove-layout-conversions",
-        "tritonamdgpu-optimize-epilogue{wide-stores=false}",
+        "tritonamdgpu-optimize-epilogue",
         f"tritonamdgpu-optimize-dot-operands{{arch-generation-name={arch}}}",
         "tritonamdgpu-hoist-layout-conversions",
         "tritongpu-fuse-nested-loops",

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
 from dataclasses import replace
@@ -105,4 +104,6 @@ def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     if "operations" in wanted:
         print(f"{begin}note: see current operation: {print_module(op).strip()}", file=sys.stderr)
     if "stacktraces" in wanted:
+        import traceback
+
         print(f"{begin}note: diagnostic emitted with trace:", *traceback.format_stack()[:-1], sep="\n", file=sys.stderr)

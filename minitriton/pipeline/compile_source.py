@@ -9,7 +9,7 @@ import functools
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +25,7 @@ from minitriton.dialects.locations import source_location
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
+from minitriton.host.frozen import record
 from minitriton.host.garbage import no_garbage_collection
 from minitriton.host.whole_file import stem_of
 from minitriton.pipeline.ir_source import entry_of_text
@@ -37,7 +38,7 @@ from minitriton.target import CompileOptions, GPUTarget
 from minitriton.target.backends import all_stages_of, stages_of
 
 
-@dataclass
+@record
 class _LoweringFacts(Hook):
     """Notes what the lowering finds out for the metadata. Raises `OutOfResources` where `target` has too little."""
 

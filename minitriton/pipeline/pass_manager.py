@@ -8,12 +8,11 @@ made of it. A pass that fails leaves a reproducer: the IR before it and the rest
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from xdsl.ir import Operation
 from minitriton.dialects.fast_paths.copying import IRSnapshot
 from minitriton.dialects.fast_paths.op_access import classes_in
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
-from minitriton.host.frozen import frozen
+from minitriton.host.frozen import frozen, record
 from minitriton.host.whole_file import write_whole
 from minitriton.pipeline.pass_registry import (
     TEXT,
@@ -113,6 +112,8 @@ class Pipeline:
             indices = indices[int(number) - 1 : int(number)] if number.isdigit() and int(number) else []
         if not indices:
             names = [step.name for step in self.steps]
+            import difflib
+
             close = difflib.get_close_matches(called, names, n=1)
             help = f"did you mean {close[0]!r}?" if close else "its passes: " + ", ".join(dict.fromkeys(names))
             raise PipelineError(f"the pipeline lacks pass {name!r}", help=help)
@@ -185,7 +186,7 @@ class Hook:
         """Called once all passes of the pipeline have run."""
 
 
-@dataclass
+@record
 class Timings(Hook):
     """Seconds spent in each pass, in the order they ran."""
 
@@ -205,7 +206,7 @@ class Timings(Hook):
         return "\n".join([*rows, f"{total * 1e3:9.3f} ms         total"])
 
 
-@dataclass
+@record
 class Snapshots(Hook):
     """The text after each pass, through `show(value) -> str`; with `only_changes`, where it differs from the one before."""
 
@@ -225,7 +226,7 @@ class Snapshots(Hook):
         self._last = text
 
 
-@dataclass
+@record
 class Statistics(Hook):
     """How many ops of each name there are after each pass (modules only)."""
 
@@ -250,7 +251,7 @@ class VerifyEach(Hook):
                 raise IRError(message, error.location, help=error.help, source_line=error.source_line) from error
 
 
-@dataclass
+@record
 class PassManager:
     """Runs `pipeline`. `reproducer`: the file that a failing pass's input and the remaining pipeline are written to."""
 

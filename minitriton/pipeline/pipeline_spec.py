@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from types import NoneType, UnionType
+import sys
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 from minitriton.errors import PipelineError, did_you_mean
@@ -100,8 +101,13 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
 
 @functools.cache
 def _option_types(cls: type[Pass] | type[Translation]) -> dict[str, Any]:
-    hints = get_type_hints(cls)
-    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}
+    names = [f.name for f in dataclasses.fields(cls) if f.init]
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):  # of the options alone: the other annotations of a pass are many
+        options = {name: type for name, type in vars(base).get("__annotations__", {}).items() if name in names}
+        if options:
+            hints |= get_type_hints(SimpleNamespace(__annotations__=options), vars(sys.modules[base.__module__]))
+    return {name: hints[name] for name in names}
 
 
 def _convert(name: str, key: str, text: str | None, wanted: Any) -> object:

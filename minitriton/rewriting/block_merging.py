@@ -11,12 +11,13 @@ its region utilities); the canonicaliser is the one pass that tells it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import block_successors, last_op_of, operand_at, operand_values
+from minitriton.host.frozen import record
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 
@@ -35,7 +36,7 @@ def merge_blocks(root: Operation) -> bool:
     return changed
 
 
-@dataclass
+@record
 class _Cluster:
     """Equal blocks: the first stays."""
 

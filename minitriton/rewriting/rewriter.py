@@ -17,7 +17,6 @@ change puts the ops that it may have made simplifiable on the worklist.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar, cast
 
@@ -25,6 +24,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects.fast_paths.op_access import next_use, operand_values, set_type
+from minitriton.host.frozen import record
 from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.settled import Settled
 
@@ -217,7 +217,7 @@ def fused(*locations: LocationAttr) -> LocationAttr:
     return FusedLoc(ArrayAttr(parts), NoneAttr())
 
 
-@dataclass
+@record
 class Inserter:
     """Inserts into `block` before `anchor`, or at the end if that is None."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 from minitriton import knobs
@@ -51,6 +50,8 @@ class CompiledKernel(StoredKernel):
         from minitriton.host.tables import folded
 
         stages = [(name, text) for name, text in self.asm.items() if isinstance(text, str)]
+        from html import escape
+
         return f"<b>{escape(self.name)}</b>" + "".join(
             folded(f"{name}, {len(text.splitlines())} lines", text) for name, text in stages
         )

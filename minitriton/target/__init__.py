@@ -9,19 +9,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources, did_you_mean
 from minitriton.host.damaged_files import read_regular
+from minitriton.host.frozen import frozen
 from minitriton.target.architectures import ARCHITECTURES, LIMITS, WARP_SIZE, Architecture
 from minitriton.target.backends import BACKENDS, backend
 from minitriton.target.option_types import OptionType, checked, integer
 
 
-@dataclass(frozen=True)
+@frozen
 class GPUTarget:
     """A device architecture: `GPUTarget("cuda", 90, 32)` is Hopper."""
 
@@ -130,7 +131,7 @@ OPTIONS_THAT_NAME_FILES = ("extern_libs", "ir_override", "ptx_options")
 """Compile options that have other files read or written: not taken from data of another user."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CompileOptions:
     """Compile options of one kernel that every back end has, named and defaulted as in Triton 3.6.0."""
 
@@ -232,7 +233,7 @@ def options_for(target: GPUTarget, **given: Any) -> CompileOptions:
     return backend(target.backend).load("options").for_target(target, **given)
 
 
-@dataclass(frozen=True)
+@frozen
 class CUDAOptions(CompileOptions):
     """Compile options of one kernel for NVIDIA GPUs, named and defaulted as in Triton 3.6.0."""
 

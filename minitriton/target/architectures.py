@@ -18,7 +18,7 @@ Architecture via Microbenchmarking" (IPDPS 2024) for L2, latencies, and `mma.syn
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 
 from minitriton.errors import MinitritonError
@@ -31,9 +31,11 @@ WIDEST_ACCESS_BITS = 128
 """What one thread moves at once at most, on every architecture here."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Architecture:
     """The answers of one compute capability."""
+
+    __eq__, __hash__ = object.__eq__, object.__hash__  # there is one object for each
 
     sm: str
     """The PTX target: `sm_90a` has instructions that no other architecture promises to have."""

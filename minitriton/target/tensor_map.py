@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypedDict
+
+from minitriton.host.frozen import frozen
 
 SIZE = 128
 MOST_DIMS = 5
@@ -53,7 +54,7 @@ class DescriptorCopy(TypedDict):
     fp4_padded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorMap:
     """A tiled tensor map: `dims`, `box` and `steps` per dimension, `strides` for all but the innermost."""
 

@@ -203,6 +203,7 @@ def test_what_tensors_and_arrays_hold_is_in_it(page: Page) -> None:
     assert "all are not finite" in page.text("#held p:not(.choices)")  # the -inf of lanes that are left out
     [one for one in page.all("#values-of button") if one.text.startswith("%")][-1].click()
     wait_for(lambda: "from" in page.text("#held p:not(.choices)"))
+    assert "numbers from" in page.attribute("#histogram", "aria-label") and len(page.all("#histogram i")) == 32
     arrays = {one.text: one for one in page.all("#values-of button") if not one.text.startswith("%")}
     assert arrays.keys() == {"in_ptr", "out_ptr"}
     arrays["out_ptr"].click()

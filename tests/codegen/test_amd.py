@@ -184,6 +184,28 @@ def test_dots_on_matrix_cores(
     np.testing.assert_array_equal(out, a @ b)
 
 
+@triton.jit
+def narrowed_matmul(a, b, out, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    total = tl.dot(tl.load(a + i * K + k[None, :]), tl.load(b + k[:, None] * N + j))
+    tl.store(out + i * N + j, total.to(tl.float16))
+
+
+@pytest.mark.parametrize(("rows", "num_warps", "swap"), [(32, 4, "v_permlane32_swap"), (16, 1, "v_permlane16_swap")])
+def test_lanes_of_gfx950_swap_halves_for_wide_stores(rows: int, num_warps: int, swap: str) -> None:
+    aligned = {(n,): [["tt.divisibility", 16], ["tt.pointer_range", 32]] for n in range(3)}
+    source = ASTSource(narrowed_matmul, dict.fromkeys(("a", "b", "out"), "*fp16"), {"N": 64, "K": 32}, aligned)
+    options = {"matrix_instr_nonkdim": rows, "num_warps": num_warps}
+    kernel = triton.compile(source, GPUTarget("hip", "gfx950"), options)
+    text = kernel.asm["amdgcn"]
+    assert swap in text and "buffer_store_dwordx4" in text and "buffer_store_dwordx2" not in text
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 4, shape).astype(np.float16) for shape in ((64, 32), (32, 64)))
+    out = np.zeros((64, 64), np.float16)
+    kernel[(1,)](a, b, out)
+    np.testing.assert_array_equal(out, (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16))
+
+
 def test_options_of_amd_reach_the_kernel() -> None:
     source = ASTSource(matmul, {"a": "*fp16", "b": "*fp16", "out": "*fp32"}, {"M": 32, "N": 64, "K": 64, "BK": 32})
     options = {"matrix_instr_nonkdim": 16, "kpack": 2, "waves_per_eu": 2, "allow_flush_denorm": True}

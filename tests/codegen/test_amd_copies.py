@@ -57,12 +57,12 @@ def check(kernel: Any, m: int, n: int, k: int) -> None:
     ("arch", "size", "masked", "stages", "copy"),
     [
         ("gfx950", (64, 64, 32), False, 2, "buffer_load_dwordx4 .* lds"),
-        ("gfx950", (128, 128, 64), False, 3, "buffer_load_dwordx4 .* lds"),
+        ("gfx950", (128, 32, 64), False, 3, "buffer_load_dwordx4 .* lds"),
         ("gfx950", (64, 64, 32), True, 2, "buffer_load_dwordx4 .* lds"),
         ("gfx942", (64, 64, 32), False, 2, "buffer_load_dword .* lds"),
         ("gfx942", (32, 64, 32), True, 3, "buffer_load_dword .* lds"),
         ("gfx950", (64, 64, 32), True, 2, "global_load_lds_dwordx4"),
-        ("gfx950", (128, 128, 64), False, 2, "global_load_lds_dwordx4"),
+        ("gfx950", (32, 128, 64), False, 2, "global_load_lds_dwordx4"),
     ],
 )
 def test_a_pipelined_matmul_copies_to_lds(

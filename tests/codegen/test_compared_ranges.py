@@ -129,6 +129,24 @@ def test_rows_are_multiples_of_the_stride_on_top_of_the_first(loop: int, is_alig
     assert (ptx.count("mul.lo.s32") < 8) == (is_aligned and not loop)
 
 
+@triton.jit
+def strided(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at * stride, mask=at < n), mask=at < n)
+
+
+def test_offsets_that_vectors_need_too_are_multiples_of_the_stride() -> None:
+    """A store of 8 elements needs one offset of 8: the others would be made for the products alone."""
+    aligned: dict[tuple[int, ...], list[list[object]]] = {(i,): [["tt.divisibility", 16]] for i in range(3)}
+    signature = {"x_ptr": "*fp16", "out_ptr": "*fp16", "n": "i32", "stride": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(strided, signature, {"BLOCK": 2048}, aligned)
+    ptx = triton.compile(source, GPUTarget("cuda", 90, 32), {"num_warps": 2}, assemble=False).asm["ptx"]
+    assert ptx.count("mul.lo.s32") == 1 and ptx.count("\tor.b32") < 8
+    x, out = np.arange(900, dtype=np.float32), np.zeros(300, np.float32)
+    strided[(2,)](x, out, 300, 3, 256)
+    np.testing.assert_array_equal(out, x[::3])
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(16, 32), (13, 27)])
 def test_rows_by_multiples_are_the_same_rows(rows: int, columns: int) -> None:
     x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)

@@ -112,6 +112,19 @@ def test_lanes_read_each_other(body: str, reads: np.ndarray) -> None:
     np.testing.assert_array_equal(lanes(body, A), A[reads])
 
 
+def test_a_comparison_reads_another_lane() -> None:
+    body = "v_cmp_ne_u32_e64_dpp s8, v2, v2 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf bound_ctrl:1\nv_cndmask_b32 v9, 0, 1, s8"
+    given = np.array([4, 4, 5, 6] * 8, U32)
+    np.testing.assert_array_equal(lanes(body, given), given[LANE ^ 1] != given)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("u8", 0xF1), ("i8", 0xFFFFFFF1), ("u16", 0x80F1), ("i16", 0xFFFF80F1)])
+def test_a_scalar_load_of_rdna_4_takes_less_than_a_word(name: str, expected: int) -> None:
+    body = f"s_load_{name} s8, s[4:5], 0x8\ns_wait_kmcnt 0x0\nv_mov_b32 v9, s8"
+    given = np.full(32, 0x123480F1, U32)
+    np.testing.assert_array_equal(lanes(body, given, target=RDNA4), np.full(32, expected, U32))
+
+
 def test_lanes_that_do_not_act_are_read_when_the_instruction_says_so() -> None:
     dpp = "v_mov_b32 v9, 7\ns_mov_b32 exec_lo, 0xffff\nv_mov_b32_dpp v9, v2 row_shr:1 row_mask:0xf bank_mask:0xf{}\ns_mov_b32 exec_lo, -1"
     upper = "v_mov_b32 v9, 7\ns_mov_b32 exec_lo, 0xffff\nv_permlanex16_b32 v9, v2, 0, 0 op_sel:[{},0]\ns_mov_b32 exec_lo, -1"

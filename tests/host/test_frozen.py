@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.host.frozen import frozen
+from minitriton.host.frozen import frozen, record
 
 
 @frozen
@@ -105,3 +105,37 @@ def test_a_class_keeps_its_own_methods_and_may_inherit_from_a_frozen_dataclass()
 
     assert Own(1) == Own(2) and hash(Own(1)) == 7
     assert Wide(1, width=2) != Wide(1) == Wide(1)
+
+
+def test_a_record_can_be_changed_and_not_hashed() -> None:
+    @record
+    class Counts:
+        loads: int = 0
+        stores: list[int] = field(default_factory=list[int])
+
+    counts = Counts(3)
+    counts.loads += 1
+    counts.stores.append(2)
+    assert counts == Counts(4, [2]) != Counts(4)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(counts)
+
+
+def test_frozen_dataclasses_inherit_from_each_other() -> None:
+    @dataclass(frozen=True)
+    class Below(Tile):
+        deep: int = 3
+
+    @frozen
+    class Lowest(Below):
+        low: int = 4
+
+    assert [each.name for each in fields(Lowest)] == ["rows", "columns", "names", "note", "deep", "low"]
+    assert Lowest(1, low=5) == replace(Lowest(1), low=5) != Lowest(1)
+    with pytest.raises(TypeError, match="without a default"):
+
+        @frozen
+        class Wrong(Tile):
+            late: int
+
+        Wrong(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from filecheck_ir import assert_matches, run
 
 from minitriton.passes.coalesce import Coalesce
@@ -42,6 +44,35 @@ WIDER = """
   %v = tt.load %yp : tensor<2048x!tt.ptr<i8>, #row>
   %b = arith.sitofp %v : tensor<2048xi8, #row> to tensor<2048xf16, #row>
   tt.store %xp, %b : tensor<2048x!tt.ptr<f16>, #row>"""
+
+
+F32 = """
+  %v = tt.load %yp : tensor<2048x!tt.ptr<i8>, #row>
+  %b = arith.sitofp %v : tensor<2048xi8, #row> to tensor<2048xf32, #row>
+  %zs = tt.splat %z : !tt.ptr<f32> -> tensor<2048x!tt.ptr<f32>, #row>
+  %zp = tt.addptr %zs, %r : tensor<2048x!tt.ptr<f32>, #row>, tensor<2048xi32, #row>
+  tt.store %zp, %b : tensor<2048x!tt.ptr<f32>, #row>"""
+
+
+def layouts_of_f32(warps: int, own_layouts: str = "") -> list[str]:
+    """Elements a thread of a load of int8 and of a store of the same as f32."""
+    head = HEAD.replace("BOUND", "").replace(
+        "%y: !tt.ptr<i8>", "%z: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<i8>"
+    )
+    head = head.replace("warpsPerCTA = [4]", f"warpsPerCTA = [{warps}]").replace(
+        'num-warps" = 4', f'num-warps" = {warps}'
+    )
+    found = run(f"{head}{F32}\n  tt.return\n}}\n}}", Coalesce(), CoalesceByWidth(own_layouts=own_layouts))
+    held = dict(re.findall(r"(#\w+) = #ttg.blocked<{sizePerThread = \[(\d+)\]", found))
+    return [held[name] for name in re.findall(r"tt\.(?:load|store) .*, (#\w+)>", found)]
+
+
+def test_many_narrow_loads_are_wide_with_a_conversion():
+    """64 elements a thread: 12 loads more, or 16 words through shared memory; with several warps also a barrier."""
+    assert layouts_of_f32(warps=1) == ["16", "4"]
+    assert layouts_of_f32(warps=4) == ["4", "4"]
+    assert layouts_of_f32(warps=1, own_layouts="false") == ["4", "4"]
+    assert layouts_of_f32(warps=4, own_layouts="true") == ["16", "4"]
 
 
 def test_a_mask_that_ends_within_a_vector_is_split():

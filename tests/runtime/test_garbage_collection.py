@@ -60,10 +60,11 @@ def test_what_a_first_compile_makes_is_old_unless_the_program_froze_its_own(froz
         ("(_ for _ in ())", True, ""),
     ],
 )
+@pytest.mark.parametrize("when", ["before", "after", "second", "oldest"])
 def test_a_process_ends_without_collections_unless_a_finalizer_waits_for_them(
-    held: str, collected: bool, shown: str, tmp_path: Path
+    held: str, collected: bool, shown: str, when: str, tmp_path: Path
 ) -> None:
-    """What is held is in a cycle; a file that is in one has its text afterwards."""
+    """What is held is in a cycle, made before or after what is many, or old by then; a file that is in one has its text afterwards."""
     (tmp_path / "told.txt").write_text("before")
     program = f"""
         import atexit, gc
@@ -72,10 +73,16 @@ def test_a_process_ends_without_collections_unless_a_finalizer_waits_for_them(
         class Told:
             def __del__(self):
                 print("told")
-        with no_garbage_collection():
-            kept = [[] for _ in range(60_000)]
+        def fill():
+            with no_garbage_collection():
+                return [[] for _ in range(60_000)]
+        if {when != "before"}:
+            kept = fill()
         held = [{held}]
         held.append(held)
+        if {when == "before"}:
+            kept = fill()
+        gc.collect({["after", "second", "oldest"].index("after" if when == "before" else when)})
         if hasattr(held[0], "write"):
             held[0].write("after")
     """

@@ -1,12 +1,14 @@
 """AMD's driver against a library with the same calls (`mock_hip.c`), whose launches are recorded: what arrives is compared with the code object's
-metadata, as the assembly writes them, and run on the emulator. Each test is a program of its own, as a process has one driver."""
+metadata, as the assembly writes them, and run on the emulator. Each test is a process of its own, as a process has one driver."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,22 +54,59 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def run(library: Path, program: str, tmp_path: Path, **more: str) -> str:
+SERVER = """
+import json, os, sys, traceback
+triton.compile(triton.compiler.ASTSource(sums, {"x": "*fp32", "out": "*fp32"}, {"BLOCK": 128}), GPUTarget("hip", "gfx942", 64)).asm["hsaco"]
+for line in sys.stdin:
+    given = json.loads(line)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.environ.update(given["environment"])
+        for output in (1, 2):
+            os.dup2(os.open(given["said"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), output)
+        try:
+            exec(given["program"], globals())
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("over", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported and used the compiler, and no driver; programs run in its forks."""
+    folder = tmp_path_factory.mktemp("server")
+    file = folder / "server.py"
+    file.write_text(START + SERVER)
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    with subprocess.Popen(
+        [sys.executable, file], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def run(server: subprocess.Popen[str], library: Path, program: str, tmp_path: Path, **more: str) -> str:
     """What a program prints with the mock for HIP's library."""
-    file = tmp_path / "program.py"
-    file.write_text(START + program)
-    environment = {
-        **os.environ,
-        "TRITON_LIBHIP_PATH": str(library),
-        "TRITON_CACHE_DIR": str(tmp_path / "cache"),
-        **more,
-    }
-    done = subprocess.run([sys.executable, file], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert server.stdin is not None and server.stdout is not None
+    environment = {"TRITON_LIBHIP_PATH": str(library), "TRITON_CACHE_DIR": str(tmp_path / "cache"), **more}
+    said = tmp_path / "said"
+    print(
+        json.dumps({"program": program, "environment": environment, "said": str(said)}), file=server.stdin, flush=True
+    )
+    assert server.stdout.readline() == "over\n"
+    return said.read_text()
 
 
-def test_a_launch_passes_what_the_code_object_asks_for(library: Path, tmp_path: Path) -> None:
+def test_a_launch_passes_what_the_code_object_asks_for(
+    server: subprocess.Popen[str], library: Path, tmp_path: Path
+) -> None:
     program = """
 x, out = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
 dx, dout = DeviceBuffer(4000, tl.float32), DeviceBuffer(4000, tl.float32)
@@ -102,10 +141,10 @@ del dx, dout
 assert ctypes.c_int64.in_dll(hip_driver().library, "mock_live_bytes").value == 0
 print("done")
 """
-    assert run(library, program, tmp_path) == "done\n"
+    assert run(server, library, program, tmp_path) == "done\n"
 
 
-def test_the_device_says_what_it_is(library: Path, tmp_path: Path) -> None:
+def test_the_device_says_what_it_is(server: subprocess.Popen[str], library: Path, tmp_path: Path) -> None:
     program = """
 active = driver.active
 assert active.get_current_target() == GPUTarget("hip", "gfx1100", 32)
@@ -118,10 +157,12 @@ assert (kernel.n_regs, list(recorded().block), recorded().shared) == (24, [128, 
 assert kernel.metadata.shared > 0
 print("done")
 """
-    assert run(library, program, tmp_path, MOCK_HIP_ARCH="gfx1100") == "done\n"
+    assert run(server, library, program, tmp_path, MOCK_HIP_ARCH="gfx1100") == "done\n"
 
 
-def test_failures_have_hip_s_names_and_say_what_to_do(library: Path, tmp_path: Path) -> None:
+def test_failures_have_hip_s_names_and_say_what_to_do(
+    server: subprocess.Popen[str], library: Path, tmp_path: Path
+) -> None:
     program = """
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
@@ -147,10 +188,12 @@ ctypes.c_int.in_dll(hip_driver().library, "mock_fail_next").value = 1
 assert "launching kernel 'sums' failed: hipErrorInvalidValue (1)" in error(lambda: mine[(1,)](buffer, buffer))
 print("done")
 """
-    assert run(library, program, tmp_path) == "done\n"
+    assert run(server, library, program, tmp_path) == "done\n"
 
 
-def test_without_a_device_arrays_of_the_host_run_on_the_emulator(library: Path, tmp_path: Path) -> None:
+def test_without_a_device_arrays_of_the_host_run_on_the_emulator(
+    server: subprocess.Popen[str], library: Path, tmp_path: Path
+) -> None:
     program = """
 from minitriton.errors import MinitritonError
 assert driver.active.get_current_target().backend == "cuda"
@@ -166,4 +209,4 @@ except MinitritonError as error:
     assert "no AMD GPU" in str(error), error
 print("done")
 """
-    assert run(library, program, tmp_path, MOCK_HIP_NONE="1") == "done\n"
+    assert run(server, library, program, tmp_path, MOCK_HIP_NONE="1") == "done\n"

@@ -178,8 +178,26 @@ export class ValuesTab {
       swatch.style.background = colour(value);
       return make("span", {}, swatch, ` ${short(value)}`);
     }) : []), ...(finite.length < data.length ? [pinkSwatch()] : []));
-    return make("div", {}, scale, make("div.picture", {}, canvas));
+    return make("div", {}, scale, make("div.picture", {}, canvas), ...(finite.length > 1 && least < most ? [histogram(finite, least, most, colour)] : []));
   }
+}
+
+const BINS = 32;
+
+/** How many of the numbers are in each part of their range. */
+function histogram(numbers: readonly number[], least: number, most: number, colour: (value: number) => string): HTMLElement {
+  const counts = new Array<number>(BINS).fill(0);
+  const width = (most - least) / BINS;
+  for (const one of numbers) counts[Math.min(BINS - 1, Math.floor((one - least) / width))]!++;
+  const tallest = Math.max(...counts);
+  const bars = counts.map((count, at) => {
+    const from = least + at * width;
+    const bar = make("i", { title: `${count} of ${numbers.length} from ${short(from)} to ${short(from + width)}` });
+    bar.style.height = `${(100 * count) / tallest}%`;
+    bar.style.background = colour(from + width / 2);
+    return bar;
+  });
+  return make("div.histogram", { id: "histogram", role: "img", "aria-label": `histogram of ${numbers.length} numbers from ${short(least)} to ${short(most)}, at most ${tallest} in one of ${BINS} parts` }, ...bars);
 }
 
 function pinkSwatch(): HTMLElement {

@@ -44,6 +44,7 @@ from minitriton.dialects.ttg.memory_ops import LocalAllocOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.errors import PassError
+from minitriton.host.frozen import record
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.layouts.properties import buffer_bytes, shared_alignment
 
@@ -78,7 +79,7 @@ class Buffer:
         return self.offset, self.offset + self.size
 
 
-@dataclass
+@record
 class FunctionAllocation:
     """The buffers of one function."""
 
@@ -103,7 +104,7 @@ class FunctionAllocation:
         return [self.of_value[alloc] for alloc in self.aliases.get(value, ()) if alloc in self.of_value]
 
 
-@dataclass
+@record
 class Allocation:
     """The buffers of a module and their offsets."""
 

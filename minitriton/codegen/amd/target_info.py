@@ -22,11 +22,14 @@ from minitriton.codegen.amd.memory import where
 from minitriton.codegen.amd.text import KERNEL
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.target_interface import TargetInfo
-from minitriton.codegen.types import I32
+from minitriton.codegen.types import I32, struct_type
 from minitriton.dialects import rocdl
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.errors import LoweringError
+from minitriton.target.architectures import Architecture
 
+_HAS_SWAPS = 4
+"""Version of the matrix cores of gfx950, which has `v_permlane16_swap_b32` and `v_permlane32_swap_b32` (CDNA4 ISA, "VOP1 Instructions")."""
 _WORKGROUP_ID = (rocdl.WorkgroupIdXOp, rocdl.WorkgroupIdYOp, rocdl.WorkgroupIdZOp)
 
 
@@ -74,6 +77,14 @@ class _Amd:
 
     def shuffle(self, b: Builder, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
         return lanes.shuffle(b, value, offset, kind, self.thread_id(b))
+
+    def swap_lanes(
+        self, b: Builder, features: Architecture, bit: int, low: SSAValue, high: SSAValue
+    ) -> list[SSAValue] | None:
+        if features.mfma_version < _HAS_SWAPS or bit not in (4, 5):
+            return None
+        swapped = b.value(rocdl.PermlaneSwapOp, (low, high), struct_type(I32, I32), {"row": IntegerAttr(1 << bit, i32)})
+        return [b.field(swapped, 0), b.field(swapped, 1)]
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         _absent("a reduction of a word in one instruction")

@@ -10,7 +10,7 @@ what its operands became in `values` and puts there what its results become.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects.builtin import TensorType, UnregisteredOp
@@ -27,6 +27,7 @@ from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttng.tensor_memory import TMEM
 from minitriton.errors import LoweringError, MinitritonError
+from minitriton.host.frozen import record
 
 if TYPE_CHECKING:
     from minitriton.codegen.lowering.module import ModuleLowering
@@ -361,7 +362,7 @@ def _runs(facts: LayoutFacts, constancy: Sequence[int]) -> tuple[list[int], list
 # The warps of a kernel that wait for work: what its lowering keeps of them.
 
 
-@dataclass
+@record
 class WorkerWarps:
     """What one kernel's warps beyond the default ones need to know."""
 

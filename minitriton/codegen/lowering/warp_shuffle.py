@@ -103,6 +103,10 @@ def _ship(f: FunctionLowering, step: Ship, words: list[SSAValue]) -> list[SSAVal
         if low & bit:
             continue
         high = low | bit
+        swapped = f.module.info.swap_lanes(b, f.module.target, step.lane_bit, words[low], words[high])
+        if swapped is not None:
+            result[low], result[high] = swapped
+            continue
         got = shuffle(f, b.select(clear, words[high], words[low]), mask, "bfly")
         result[low] = b.select(clear, words[low], got)
         result[high] = b.select(clear, got, words[high])

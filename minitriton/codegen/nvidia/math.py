@@ -8,6 +8,7 @@ does for Triton); logarithms, sine, cosine and the error function are polynomial
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
@@ -15,13 +16,14 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.access_width import access_width
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering import device_math, device_math_f64
+from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import apply, apply_lazily, each_lane, operands_of, refuse_fp8
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.inline_assembly import inline_assembly
-from minitriton.codegen.lowering.math import by_width, clamped, each, overloaded
+from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, overloaded
 from minitriton.codegen.nvidia import LOWERINGS, lowers
 from minitriton.codegen.registers import Constants, Pointwise, Range, Registers
 from minitriton.codegen.types import F16, F32, I32, scalar_type
@@ -40,6 +42,11 @@ def _exp(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return each_lane(b, "llvm.nvvm.ex2.approx.f", (scaled,), F32)
 
 
+def _f64(name: str) -> Emit:
+    """A function of `device_math_f64`, which few kernels ask for."""
+    return lambda b, v: getattr(importlib.import_module("minitriton.codegen.lowering.device_math_f64"), name)(b, v)
+
+
 LOWERINGS.update(
     {
         math.ExpOp: by_width(_exp, each("__nv_exp")),
@@ -48,8 +55,8 @@ LOWERINGS.update(
         math.RsqrtOp: by_width(each("llvm.nvvm.rsqrt.approx.ftz.f"), each("__nv_rsqrt")),
         math.LogOp: by_width(device_math.log, each("__nv_log")),
         math.Log2Op: by_width(device_math.log2, each("__nv_log2")),
-        math.SinOp: by_width(device_math.sin, device_math_f64.sin, f64_branches=True),
-        math.CosOp: by_width(device_math.cos, device_math_f64.cos, f64_branches=True),
+        math.SinOp: by_width(device_math.sin, _f64("sin"), f64_branches=True),
+        math.CosOp: by_width(device_math.cos, _f64("cos"), f64_branches=True),
         math.ErfOp: by_width(device_math.erf("llvm.nvvm.ex2.approx.ftz.f"), each("__nv_erf")),
         arith.DivfOp: by_width(each("llvm.nvvm.div.full"), each("llvm.nvvm.div.rn.d")),
         tt.PreciseSqrtOp: by_width(each("llvm.nvvm.sqrt.rn.f"), each("llvm.nvvm.sqrt.rn.d")),
@@ -98,19 +105,30 @@ def _range_and_stride(
             and stride.type is I32
             and len({*rep.offsets}) >= LEAST_ROWS
         ):
-            is_only_multiplied = constant_attr(op.rhs) is None and _are_products_and_masks(operand)
+            is_only_multiplied = constant_attr(op.rhs) is None and _are_products_and_masks(f, operand)
             return (
                 (rep, stride) if is_only_multiplied and _has_few_masks(f, op.parent_op(), len({*rep.offsets})) else None
             )
     return None
 
 
-def _are_products_and_masks(value: SSAValue) -> bool:
-    """Whether a range is for nothing else: its registers cost nothing where they are needed anyway."""
-    views = [use.operation for use in value.uses if not isinstance(use.operation, arith.MuliOp | arith.CmpiOp)]
-    return all(
-        isinstance(op, tt.ExpandDimsOp | tt.BroadcastOp) and _are_products_and_masks(op.results[0]) for op in views
-    )
+def _are_products_and_masks(f: FunctionLowering, value: SSAValue) -> bool:
+    """Whether a range is for nothing else, or for addresses of vectors: its registers cost nothing where most are needed anyway."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, tt.ExpandDimsOp | tt.BroadcastOp):
+            if not _are_products_and_masks(f, op.results[0]):
+                return False
+        elif isinstance(op, tt.AddPtrOp):
+            accesses = [other.operation for other in op.results[0].uses]
+            if not all(
+                isinstance(each, tt.LoadOp | tt.StoreOp) and access_width(f.module.axis, each).width > 1
+                for each in accesses
+            ):
+                return False
+        elif not isinstance(op, arith.MuliOp | arith.CmpiOp):
+            return False
+    return True
 
 
 def _has_few_masks(f: FunctionLowering, function: Operation | None, count: int) -> bool:

@@ -23,7 +23,7 @@ from minitriton.codegen.types import I32, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.nvvm import tma as nvvm_tma
-from minitriton.target.architectures import LIMITS
+from minitriton.target.architectures import LIMITS, Architecture
 
 _UNIT = UnitAttr()
 
@@ -78,6 +78,9 @@ class _Nvidia:
 
     def shuffle(self, b: Builder, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
         return b.value(nvvm.ShflSyncOp, (value, offset), value.type, {"kind": string_attr(kind)})
+
+    def swap_lanes(self, b: Builder, features: Architecture, bit: int, low: SSAValue, high: SSAValue) -> None:
+        return None
 
     def warp_reduce(self, b: Builder, kind: str, word: SSAValue) -> SSAValue:
         return b.value(nvvm.ReduxSyncOp, (word,), I32, {"kind": string_attr(kind)})

@@ -19,7 +19,6 @@ from xdsl.irdl.declarative_assembly_format import (
     ParsingState,
     PrintingState,
     TypeDirective,
-    irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -41,13 +40,13 @@ from minitriton.dialects.arith.base import (
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Elementwise
-from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.fast_paths.op_definition import Op, directive
 from minitriton.dialects.tt.constraints import follows, var
 
 COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")
 
 
-@irdl_custom_directive
+@directive
 class Predicate(CustomDirective):
     """`custom<Predicate>($predicate)`: the word for the number of a comparison, `slt` or `"slt"`."""
 
@@ -65,7 +64,7 @@ class Predicate(CustomDirective):
         printer.print_string(op.predicate_name)
 
 
-@irdl_custom_directive
+@directive
 class SelectTypes(CustomDirective):
     """`custom<SelectTypes>(type($cond), type($result))`: the type of the condition is left out where it is `i1`."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IntegerType
@@ -22,6 +21,7 @@ from xdsl.traits import OpTrait
 from xdsl.utils.type import get_element_type_or_self
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 
 _given: dict[type[Operation], tuple[OpTrait, ...]] = {}
 
@@ -88,7 +88,7 @@ class Expensive(Fact):
     """Computing an element takes several times as long as an addition."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceFunction(Fact):
     """The functions of CUDA's libdevice that compute an element in f32 and in f64: how the op is lowered if nothing better is known."""
 
@@ -112,7 +112,7 @@ class Contraction(Fact):
     """A matmul, with its factors first."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Neutral(Fact):
     """As a combination of two numbers: what leaves any number as it is. `floats` for floating-point numbers.
 
@@ -140,7 +140,7 @@ def neutral_element(combination: Operation, type_: Attribute) -> float | int | N
     return None if fact is None else fact.element(type_)
 
 
-@dataclass(frozen=True)
+@frozen
 class IntegerExtremum(Neutral):
     """The greater or the lesser of two integers."""
 
@@ -163,7 +163,7 @@ class OrderSensitive(Inexact):
     """Combines floating-point numbers inexactly, so that their order changes the last bits (not associative)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ForwardsOperands(Fact):
     """Results that are operands, unchanged: of operands `first`, ... the i-th, or any of them if there is one result (`choice`)."""
 
@@ -198,7 +198,7 @@ class Function(Fact):
     """A function: a body of its own, that only calls lead into."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Division(Fact):
     """An integer division by operand 1."""
 

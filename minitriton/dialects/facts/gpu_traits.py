@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -22,6 +21,7 @@ from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import enclosing_module, maybe_num_warps, num_ctas, threads_per_warp
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import frozen
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.to_linear import to_linear_layout
@@ -116,7 +116,7 @@ class EffectsOfEach(MemoryEffect):
         return None if effects is None else [*effects]
 
 
-@dataclass(frozen=True)
+@frozen
 class OperandEffects(EffectsOfEach):
     """Effects of an op on the memory of its operands or results, given by field name and resource."""
 

@@ -6,7 +6,6 @@ access.pointer_of(op), access.mask_of(op)      of a `tt.load`: `op.ptr`, and `op
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -16,9 +15,10 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized
+from minitriton.host.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class MemoryAccess(Fact):
     """An access of global memory. The names of the op's fields, None where it has no such operand."""
 
@@ -54,7 +54,7 @@ class MemoryAccess(Fact):
         return op.results[0] if self.value is None else getattr(op, self.value)
 
 
-@dataclass(frozen=True)
+@frozen
 class DescriptorAccess(MemoryAccess):
     """An access of a block of memory through a descriptor. `rows`: the tensor that picks its rows."""
 

@@ -20,7 +20,6 @@ ends the oldest group of copies of the ring of mbarriers that it is in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import cast
 
@@ -31,6 +30,7 @@ from minitriton.dialects.facts import Fact
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.fast_paths.op_access import ops_in
+from minitriton.host.frozen import frozen
 
 
 class Barrier(Fact):
@@ -93,7 +93,7 @@ class OfAsyncProxy(Fact):
     """No access by threads to shared memory, or one that synchronises by itself (PTX ISA, "Async proxy")."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CopyInto(OfAsyncProxy):
     """The copy unit writes the buffer of field `buffer`."""
 
@@ -116,7 +116,7 @@ SPECIALIZED = range(ALL_WARPS, PARTITIONS.stop)
 """Of a warp-specialized kernel."""
 
 
-@dataclass(frozen=True)
+@frozen
 class TakesBarriers(Fact):
     """The op uses some of these named barriers."""
 
@@ -140,12 +140,12 @@ class Kind(Enum):
     TURN = "turn"
 
 
-@dataclass(frozen=True)
+@frozen
 class _OfKind(Fact):
     kind: Kind
 
 
-@dataclass(frozen=True)
+@frozen
 class Starts(_OfKind):
     """The op starts something that reads and writes the values of these fields until it is waited for."""
 
@@ -175,7 +175,7 @@ class Commits(_OfKind):
     """What was started since the last such op is one group from here on."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Waits(_OfKind):
     """The op waits until at most the `left` youngest groups are in flight; none where no field says so."""
 

@@ -12,18 +12,19 @@ is asked once, not at each read, and segment sizes are decoded once for each dif
 
 from __future__ import annotations
 
+import inspect
 import re
 import struct
 from collections.abc import Callable, Mapping
 from functools import cache
 from operator import attrgetter
 from types import new_class
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast, dataclass_transform, get_origin
 
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation, traits_def
-from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.irdl.declarative_assembly_format import CustomDirective, FormatProgram
 from xdsl.irdl.operations import (
     AfterVariadicSingleAccessor,
     BeforeVariadicSingleAccessor,
@@ -44,6 +45,7 @@ from xdsl.traits import OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.host import locks
+from minitriton.host.frozen import frozen
 
 
 class Op(IRDLOperation):
@@ -154,6 +156,17 @@ class _Unread:
     def __set__(self, op: Operation, value: object) -> None:
         self.declaration.read()
         setattr(op, self.name, value)
+
+
+DirectiveT = TypeVar("DirectiveT", bound=CustomDirective)
+
+
+@dataclass_transform(frozen_default=True)
+def directive(cls: type[DirectiveT]) -> type[DirectiveT]:
+    """`irdl_custom_directive`: a part of a form, whose fields are directives."""
+    types = inspect.get_annotations(cls, eval_str=True).items()
+    cls.parameters = {name: type for name, type in types if get_origin(type) is not ClassVar}
+    return frozen(cls)
 
 
 @cache

@@ -60,7 +60,7 @@ INDENT = "  "
 @functools.cache
 def _has_no_form(kind: type[Operation]) -> bool:
     """Whether ops of class `kind` are printed in generic form."""
-    return issubclass(kind, UnregisteredOp) or kind.print is Operation.print
+    return UnregisteredOp in kind.__mro__ or kind.print is Operation.print
 
 
 @functools.cache
@@ -68,7 +68,7 @@ def _dialect_inside(kind: type[Operation] | None) -> str:
     """The dialect whose ops are written without its name in regions of ops of class `kind`."""
     if kind is None:
         return ""
-    return "builtin" if issubclass(kind, ModuleOp) else "func" if kind.name == "func.func" else ""
+    return "builtin" if ModuleOp in kind.__mro__ else "func" if kind.name == "func.func" else ""
 
 
 @functools.cache

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -33,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer
+from minitriton.host.frozen import frozen
 
 FLOAT_TYPES = (
     Float8E4M3FNType,
@@ -47,7 +47,7 @@ FLOAT_TYPES = (
 INTEGER_WIDTHS = frozenset({1, 4, 8, 16, 32, 64})
 
 
-@dataclass(frozen=True)
+@frozen
 class TypeKind(AttrConstraint[Attribute]):
     """Types for which `accepts` holds, in words `description`."""
 
@@ -62,7 +62,7 @@ class TypeKind(AttrConstraint[Attribute]):
         return self
 
 
-@dataclass(frozen=True)
+@frozen
 class Follows(AttrConstraint[Attribute]):
     """The type that `function` makes of the type bound to `variable`."""
 

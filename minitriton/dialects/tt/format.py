@@ -16,15 +16,15 @@ from xdsl.irdl.declarative_assembly_format import (
     ParsingState,
     PrintingState,
     TypeDirective,
-    irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from minitriton.dialects.fast_paths.op_definition import directive
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 
 
-@irdl_custom_directive
+@directive
 class CacheClauses(CustomDirective):
     """The clauses `cacheModifier = ...` and `evictionPolicy = ...` of memory accesses."""
 
@@ -53,7 +53,7 @@ class CacheClauses(CustomDirective):
                 variable.print(printer, state, op)
 
 
-@irdl_custom_directive
+@directive
 class Pointer(CustomDirective):
     """`custom<Pointer>(type($ptr))`: the type of a pointer without its name, `<f32>`. Its full form is read too."""
 
@@ -72,7 +72,7 @@ class Pointer(CustomDirective):
             type_.print_parameters(printer)
 
 
-@irdl_custom_directive
+@directive
 class Descriptor(Pointer):
     """`custom<Descriptor>(type($desc))`: the type of a tensor descriptor without its name, `<tensor<8x8xf16>>`."""
 
@@ -100,7 +100,7 @@ class _EnumClause(CustomDirective):
             self.value.print(printer, state, op)
 
 
-@irdl_custom_directive
+@directive
 class RoundingClause(_EnumClause):
     """`, rounding = rtz`."""
 
@@ -109,7 +109,7 @@ class RoundingClause(_EnumClause):
     KEYWORD: ClassVar[str] = "rounding"
 
 
-@irdl_custom_directive
+@directive
 class InputPrecisionClause(_EnumClause):
     """`, inputPrecision = tf32`."""
 

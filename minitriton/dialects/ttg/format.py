@@ -19,16 +19,16 @@ from xdsl.irdl.declarative_assembly_format import (
     PrintingState,
     TypeDirective,
     VariadicOperandVariable,
-    irdl_custom_directive,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
+from minitriton.dialects.fast_paths.op_definition import directive
 from minitriton.dialects.tt.format import Pointer
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 
 
-@irdl_custom_directive
+@directive
 class MemDesc(Pointer):
     """The type of a memory descriptor without its name. Its full form is read too."""
 
@@ -37,7 +37,7 @@ class MemDesc(Pointer):
     CLASS: ClassVar[type[ParametrizedAttribute]] = MemDescType
 
 
-@irdl_custom_directive
+@directive
 class Token(CustomDirective):
     """`[%token]` or `[]` after an operand of an op that gives a token; nothing if it gives none."""
 
@@ -58,7 +58,7 @@ class Token(CustomDirective):
                 printer.print_list(() if dep is None else (dep,), printer.print_ssa_value)
 
 
-@irdl_custom_directive
+@directive
 class Barriers(CustomDirective):
     """`, %barrier[%pred]`, any number of times."""
 
@@ -83,7 +83,7 @@ class Barriers(CustomDirective):
                 printer.print_ssa_value(pred)
 
 
-@irdl_custom_directive
+@directive
 class Signature(CustomDirective):
     """The types of all operands, where the first two do not follow from the op's name; no results."""
 

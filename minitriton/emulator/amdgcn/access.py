@@ -41,7 +41,7 @@ _TO_LDS = re.compile(r"(global|buffer)_load_(?:lds_)?(ubyte|sbyte|ushort|sshort|
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
 _TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
 _ATOMIC = re.compile(r"(global|flat|buffer|ds)_(?:atomic_)?(\w+)$")
-_SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*|b\d+)$")
+_SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*|b\d+|[ui](?:8|16))$")
 _SCRATCH = re.compile(r"scratch_(load|store)_(\w+)$")
 _FENCES = (
     "buffer_inv", "buffer_wbl2", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_gl0_inv", "buffer_gl1_inv", "global_inv", "global_wb",
@@ -284,7 +284,8 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
     if (match := _SCRATCH.match(i.name)) and match[2] in _WIDTHS:
         return _private(i, *_WIDTHS[match[2]], is_load=match[1] == "load")
     if (match := _SCALAR.match(i.name)) and match[2] in _WIDTHS:
-        return _scalar_load(i, _WIDTHS[match[2]][1], is_buffer=bool(match[1]))
+        width, count, how = _WIDTHS[match[2]]
+        return _scalar_load(i, width, count, how, is_buffer=bool(match[1]))
     if (match := _VECTOR.match(i.name)) and match[3] in _WIDTHS:
         width, count, how = _WIDTHS[match[3]]
         return _vector(i, match[1], width, count, how, is_load=match[2] == "load")
@@ -384,7 +385,10 @@ def _address_of_store(i: Instruction) -> tuple[Locate, frozenset[int]]:
     return _address(moved, 0)
 
 
-def _scalar_load(i: Instruction, count: int, *, is_buffer: bool) -> Step:
+def _scalar_load(i: Instruction, width: int, count: int, how: str, *, is_buffer: bool) -> Step:
+    """Words, or on RDNA 4 a byte or a half (its ISA, "Scalar Memory Loads")."""
+    if is_buffer and width != 4:
+        raise i.error("the emulator does not do narrow scalar loads of buffers")
     target = register_of(i, 0, count)
     base = register_of(i, 1, 4 if is_buffer else 2)
     moved = (
@@ -400,7 +404,7 @@ def _scalar_load(i: Instruction, count: int, *, is_buffer: bool) -> Step:
         offset = fixed + (moved(x).astype(np.int64) if moved is not None else 0)
         high = x.s[first + 1] & U32(0xFFFF) if is_buffer else x.s[first + 1]
         address = join(x.s[first], high).view(np.int64)[:, np.newaxis] + offset
-        address = np.broadcast_to(address & ~np.int64(3), x.shape)
+        address = np.broadcast_to(address & ~np.int64(width - 1), x.shape)
         acting = np.ones(x.waves, np.bool_) if x.active is None else x.active
         mask = (acting[:, np.newaxis] & (np.arange(x.warp_size) == 0)).ravel()
         if is_buffer:
@@ -410,8 +414,8 @@ def _scalar_load(i: Instruction, count: int, *, is_buffer: bool) -> Step:
                 inside = np.broadcast_to(end + 4 * n + 4 <= records, x.shape).ravel()
                 x.set_scalar(number, load(x, site, "global", address + 4 * n, mask & inside, 4, 1)[0][:, 0])
         else:
-            for number, value in zip(numbers, load(x, site, "global", address, mask, 4, count), strict=True):
-                x.set_scalar(number, value[:, 0])
+            for number, value in zip(numbers, load(x, site, "global", address, mask, width, count), strict=True):
+                x.set_scalar(number, _narrow(how, width, value[:, 0], value[:, 0]))
         x.issue(x.scalar_memory, site, target.all)
 
     return Step(i, act, registers_of(i.operands[1:]), frozenset(target.all), "scalar_memory")

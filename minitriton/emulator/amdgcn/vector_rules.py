@@ -217,10 +217,12 @@ def _compare(i: Instruction, isa: Isa, name: str, type: str, *, writes_exec: boo
     only_exec = writes_exec and isa.is_rdna
     target = Register(SCALAR + EXEC, isa.mask_words, "exec") if only_exec else register_of(i, 0, isa.mask_words)
     given = i.operands if only_exec else i.operands[1:]
-    if i.encoding in ("dpp", "e64_dpp", "sdwa" if isa.is_rdna else ""):
+    across = crossing.Crossing(i, isa) if i.encoding in ("dpp", "e64_dpp") else None
+    # A lane that DPP leaves out would keep its bit of the mask.
+    if (across is not None and not (across.writes_all and across.reads_zero)) or (i.encoding == "sdwa" and isa.is_rdna):
         raise i.error(f"the emulator does not do {i.encoding} of {i.name}")
     kinds = [type, "u32" if name == "class" else type]
-    fetch = _sources(i, list(given), kinds, None)
+    fetch = _sources(i, list(given), kinds, across)
     number = target.scalar
 
     def act(x: Waves) -> None:

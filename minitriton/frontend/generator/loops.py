@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf, ub
@@ -43,15 +44,18 @@ Arguments = Sequence[BlockArgument]
 Hint = tuple[BlockArgument, str, Attribute]
 UNIT = UnitAttr()
 LOOP_ANNOTATION = "llvm.loop_annotation"
-KEEP_INVARIANTS = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)(
-    LOOP_ANNOTATION, False, False, "licm = <disable = true, versioningDisable = true>"
-)
-"""Tells LLVM not to move loop-invariant code out of a loop."""
 
 
 _range_of: Callable[..., language_range] = language_range
 _static_range_of: Callable[..., static_range] = static_range
 """The iterators, of whatever a kernel gives them: they refuse what they do not take."""
+
+
+@functools.cache
+def _keep_invariants() -> UnregisteredAttr:
+    """Tells LLVM not to move loop-invariant code out of a loop."""
+    made = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)
+    return made(LOOP_ANNOTATION, False, False, "licm = <disable = true, versioningDisable = true>")
 
 
 def _placed(hints: list[Hint]) -> dict[str, Attribute]:
@@ -327,7 +331,7 @@ class Loops:
             if unwrap(getattr(loop, name)):
                 hints[f"tt.{name}"] = UNIT
         if unwrap(loop.disable_licm):
-            hints[LOOP_ANNOTATION] = KEEP_INVARIANTS
+            hints[LOOP_ANNOTATION] = _keep_invariants()
         return hints
 
     def visit_While(self, node: PreparedWhile) -> None:
@@ -350,7 +354,7 @@ class Loops:
         annotations: dict[str, Attribute] = {}
         if isinstance(condition, language_condition):
             if unwrap(condition.disable_licm):
-                annotations[LOOP_ANNOTATION] = KEEP_INVARIANTS
+                annotations[LOOP_ANNOTATION] = _keep_invariants()
             condition = condition.condition
         holds = self.expressions.scalar_condition(node, to_tensor(b, unwrap(condition)))
         b.block = body_block

@@ -63,6 +63,7 @@ HEURISTICS: Vary = (
     ("tritongpu-reduce-data-duplication{swizzle}", (True, False)),
     ("minitriton-overlap-dots{registers}", (255, 0)),
     ("minitriton-coalesce-by-width{split-masks}", (True, False)),
+    ("minitriton-coalesce-by-width{own-layouts}", ("", "true", "false")),
     ("nvgpu-warp-specialization{consumers}", (2, 1)),
     ("minitriton-tile-loops{loop}", (0, 2)),
     ("minitriton-tile-loops{least-need}", (320, 0)),

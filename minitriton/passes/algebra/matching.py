@@ -24,6 +24,7 @@ from minitriton.dialects import arith, math, tt
 from minitriton.dialects.arith.base import CMPF_PREDICATES, CMPI_PREDICATES
 from minitriton.dialects.facts import SUM, MovesElements, Neutral
 from minitriton.dialects.fast_paths.op_access import defining, operand_values
+from minitriton.dialects.fast_paths.op_definition import declared
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import PipelineError
 from minitriton.passes.algebra.rule import Rule, Term
@@ -59,14 +60,10 @@ class Operator(NamedTuple):
 @functools.cache
 def operators() -> Mapping[str, Operator]:
     """By name, the operations that terms have."""
+    classes = (*declared("arith", vars(arith))[0], *declared("math", vars(math))[0])
     known = {
-        cls.name.partition(".")[2]: Operator(cls)
-        for module in (arith, math)
-        for cls in vars(module).values()
-        if isinstance(cls, type) and issubclass(cls, Operation) and "." in getattr(cls, "name", "")
+        cls.name.partition(".")[2]: Operator(cls) for cls in (*classes, tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp)
     }
-    for cls in (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp):
-        known[cls.name.partition(".")[2]] = Operator(cls)
     known |= {f"cmpi_{name}": Operator(arith.CmpiOp, i) for i, name in enumerate(CMPI_PREDICATES)}
     known |= {f"cmpf_{name}": Operator(arith.CmpfOp, i) for i, name in enumerate(CMPF_PREDICATES)}
     known |= dict.fromkeys(REDUCTIONS, Operator(tt.ReduceOp))

@@ -4,8 +4,8 @@
     %h = arith.truncf %b : #blocked                       =>     %h = arith.truncf %d : #mma
     tt.store %p, %h : #blocked                                   tt.store %p1, %h : #mma
 
-A lane has four neighbours of a row, so that rows are stored without a way through shared memory. With `wide-stores` halves on gfx950 are exchanged between
-two lanes, of 32x32 tiles or of neighbouring 16x16 ones, so that each stores eight. Counterpart of OptimizeEpilogue.cpp.
+A lane has four neighbours of a row, so that rows are stored without a way through shared memory. Halves on gfx950 are exchanged between
+two lanes (`v_permlane32_swap`), of 32x32 tiles or of neighbouring 16x16 ones (`v_permlane16_swap`), so that each stores eight. Counterpart of OptimizeEpilogue.cpp.
 """
 
 from __future__ import annotations
@@ -34,16 +34,14 @@ class OptimizeEpilogue(Pass, stage="ttgir", origin="triton"):
     name: ClassVar[str] = "tritonamdgpu-optimize-epilogue"
     acts_on = frozenset({tt.StoreOp})
     requires = frozenset({Property.ENCODINGS})
-    wide_stores: bool = True
-    """Whether lanes of gfx950 exchange halves for stores of 16 bytes, as Triton's do by an instruction; this compiler's lowering shuffles."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every store whose value is converted from such a layout."""
         for store in ops_of(op, tt.StoreOp):
-            _store_unconverted(store, self.wide_stores)
+            _store_unconverted(store)
 
 
-def _store_unconverted(store: tt.StoreOp, wide_stores: bool) -> None:
+def _store_unconverted(store: tt.StoreOp) -> None:
     if not all(isinstance(layout_of_value(value), Blocked) for value in (store.ptr, store.value)):
         return
     chain, convert = _back_to_conversion(store.value)
@@ -60,7 +58,7 @@ def _store_unconverted(store: tt.StoreOp, wide_stores: bool) -> None:
             continue
         store.operands[index] = convert_before(store, operand, layout)
     store.operands[1] = value
-    wide = _of_eight(value) if wide_stores else None
+    wide = _of_eight(value)
     for index, operand in enumerate(store.operands if wide is not None else ()):
         assert wide is not None
         store.operands[index] = convert_before(store, operand, wide)

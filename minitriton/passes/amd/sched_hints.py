@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import amdg, rocdl, tt
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.passes.amd.accelerate_matmul import feeds_dot
-from minitriton.pipeline.pass_registry import Pass, register_pass
+from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.rewriter import Inserter
 
 _INTERLEAVE_EXP = 2
@@ -35,6 +35,7 @@ class InsertSchedHints(Pass, stage="ttgir", origin="triton"):
 
     name: ClassVar[str] = "triton-amdgpu-insert-instruction-sched-hints"
     acts_on = frozenset({scf.ForOp})
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     variant: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -53,6 +54,7 @@ class LowerSchedHints(Pass, stage="llir", origin="triton"):
 
     name: ClassVar[str] = "triton-amdgpu-lower-insert-instruction-sched-hints"
     acts_on = frozenset({amdg.InstructionSchedHintOp})
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
     arch: str = ""
     num_stages: int = 2
     """As of Triton's pass; the hints of its version 3.6.0 do not depend on these."""

@@ -23,7 +23,6 @@ docs/chains.md has figures.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -38,6 +37,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import features_of, module_of, num_threads
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import record
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.passes.chains.next_iteration import copies_to_shared_memory, read_ahead, writes_shared_memory
 from minitriton.passes.chains.tensor_parts import TensorParts, sources
@@ -48,7 +48,7 @@ from minitriton.rewriting.rewriter import Inserter
 from minitriton.target.architectures import LIMITS
 
 
-@dataclass
+@record
 class _Group:
     """Dots of one block that are split together: they share an operand, or are alone."""
 

@@ -13,7 +13,7 @@ Layouts in which several threads share an axis below the size of a part have non
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from math import prod
 
@@ -24,6 +24,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import record
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.linear_layout import LinearLayout
@@ -186,7 +187,7 @@ def make_part(at: Inserter, op: Operation, axis: int, count: int, number: int, m
     made.update(zip(op.results, copy.results, strict=True))
 
 
-@dataclass
+@record
 class TensorParts:
     """`count` parts along `axis` of `value`. `loads_as_wanted`: conversions between layouts after loads of buffers go, loads give what
     comes out of the conversion."""

@@ -22,7 +22,7 @@ A store is tiled after what it is computed from, up to loads, loops and conversi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -35,6 +35,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import record
 from minitriton.passes.chains.next_iteration import copies_to_shared_memory, writes_shared_memory
 from minitriton.passes.chains.tensor_parts import (
     Source,
@@ -78,7 +79,7 @@ def _axis_of_result(op: Operation, operand: int, axis: int) -> int | None:
     return axis if is_free or isinstance(op, ttg.ConvertLayoutOp | tt.BroadcastOp | tt.SplitOp | tt.LoadOp) else None
 
 
-@dataclass
+@record
 class _Tiling:
     """What of a loop is made in parts: ops with the axis of their results, and the numbers of the values that it carries."""
 

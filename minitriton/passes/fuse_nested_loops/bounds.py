@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects import scf, ub
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
@@ -27,6 +26,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.verification.dominance import Dominance
+from minitriton.host.frozen import record
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.stored_arrays import writes_what_is_read
 from minitriton.rewriting.constants import float_attr, int_attr, int_constant, width_of
@@ -164,7 +164,7 @@ def copies_of(at: Inserter, ops: Iterable[Operation], values: dict[SSAValue, SSA
             at.place(clone_op(op, values))
 
 
-@dataclass
+@record
 class InnerLoop:
     """An inner loop that is fused."""
 

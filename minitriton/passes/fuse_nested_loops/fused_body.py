@@ -18,7 +18,7 @@ regions ends a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 from minitriton.dialects import arith
 from minitriton.dialects.fast_paths.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
+from minitriton.host.frozen import record
 from minitriton.passes.fuse_nested_loops.bounds import Lengths
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
 from minitriton.passes.loop_rewriting import append_result
@@ -36,7 +37,7 @@ from minitriton.rewriting.regions import is_inside
 from minitriton.rewriting.rewriter import Inserter
 
 
-@dataclass
+@record
 class Section:
     """A run of ops, and those of their results that later ops use."""
 
@@ -85,7 +86,7 @@ def sections_of(outer: scf.ForOp, inner: list[scf.ForOp], dominance: Dominance) 
     return [section(start, end, dominance) for start, end in zip(starts, ends, strict=True)]
 
 
-@dataclass
+@record
 class LoopNode:
     """A loop and the loops directly in it."""
 

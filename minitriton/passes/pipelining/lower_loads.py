@@ -24,7 +24,6 @@ Counterpart of createAsyncCopy and convertScalarToTensorLoad in lib/Dialect/Trit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
@@ -38,6 +37,7 @@ from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_wa
 from minitriton.dialects.facts.pass_attributes import ENDS_AFTER_LOOP
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
 from minitriton.dialects.narrowing import instance_of
+from minitriton.host.frozen import record
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
@@ -128,7 +128,7 @@ def copy_load(
 _WARP_GROUP = 4
 
 
-@dataclass
+@record
 class _CopiedLoad:
     """A load that becomes a copy."""
 

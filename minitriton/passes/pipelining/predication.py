@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.dialects import amdg, arith, llvm, tt, ttg, ttng
+from minitriton.dialects import arith, llvm, tt, ttg, ttng
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.fast_paths.op_access import operand_at, operand_values
@@ -28,7 +28,6 @@ _HARMLESS = (
     ttg.AsyncWaitOp,
     ttg.LocalAllocOp,
     ttg.LocalLoadOp,
-    amdg.LocalLoadPackedTransposedOp,
     ttg.LocalStoreOp,
     tt.DescriptorLoadOp,
     tt.DescriptorGatherOp,
@@ -52,7 +51,13 @@ def can_be_held_back(op: Operation) -> bool:
     """Whether `predicate` works for `op`."""
     if is_memory_effect_free(op) or _masked(op) is not None:
         return True
-    return isinstance(op, (*_HARMLESS, llvm.AssumeOp, scf.IfOp, *_CONDITIONS))
+    return isinstance(op, (*_HARMLESS, llvm.AssumeOp, scf.IfOp, *_CONDITIONS)) or _is_harmless_on_amd(op)
+
+
+def _is_harmless_on_amd(op: Operation) -> bool:
+    from minitriton.dialects.amdg import LocalLoadPackedTransposedOp
+
+    return isinstance(op, LocalLoadPackedTransposedOp)
 
 
 def _masked(op: Operation) -> MemoryAccess | None:
@@ -78,6 +83,8 @@ def predicate(op: Operation, condition: SSAValue) -> None:
         _set_mask(op, group, at, i1, condition)
         return
     access = _masked(op)
+    if access is None and _is_harmless_on_amd(op):
+        return
     if access is None:
         raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
     _set_mask(op, access.mask_group, at, access.pointer_of(op).type, condition)

@@ -11,7 +11,6 @@ lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp, createBarrierAlloc in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import scf
@@ -22,6 +21,7 @@ from minitriton.analysis.tensor_descriptors import is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
+from minitriton.host.frozen import record
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.passes.pipelining.buffers import buffer_of_descriptor, stays_in_shared_memory
@@ -35,7 +35,7 @@ DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
 _BARRIER = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
 
 
-@dataclass
+@record
 class TensorCopy:
     """A load through a descriptor that becomes a copy."""
 

@@ -22,7 +22,7 @@ Questions about single ops that the steps of `tritongpu-remove-layout-conversion
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from xdsl.dialects import scf
@@ -33,6 +33,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, NeverRematerialized
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
+from minitriton.host.frozen import record
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.tensor_layouts import layout_of_value, operand_layout, shape_of
@@ -63,7 +64,7 @@ Stop = Callable[[Operation], bool]
 Existing = Callable[[Use, DistributedEncoding], SSAValue | None]
 
 
-@dataclass
+@record
 class BackwardSlice:
     """The values of a slice, in the order in which they were met, and their layouts, also of what its ops take as it is."""
 

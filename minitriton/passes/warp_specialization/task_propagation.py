@@ -14,7 +14,6 @@ that need it, the join is the union. Counterpart of WSTaskPartition.cpp, TaskIdP
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from xdsl.dialects import scf
@@ -28,6 +27,7 @@ from minitriton.dialects.facts.memory_access import is_expensive_access
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first
 from minitriton.dialects.llvm import AssumeOp
+from minitriton.host.frozen import record
 from minitriton.rewriting.rewriter import Inserter
 
 TASK_IDS = "async_task_id"
@@ -85,7 +85,7 @@ def tasks_inside(op: Operation) -> Tasks:
     return tuple(sorted({task for inner in ops_in(op) for task in tasks_of(inner)}))
 
 
-@dataclass
+@record
 class TaskInserter(Inserter):
     """An `Inserter` whose ops belong to `tasks`."""
 
