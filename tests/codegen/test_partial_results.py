@@ -80,21 +80,3 @@ def test_all_threads_have_one_result_of_a_region_that_does_not_commute(warps: in
     out = np.zeros_like(x)
     last[(1,)](x, out, 4096, num_warps=warps)
     assert len(np.unique(out)) == 1
-
-
-@triton.jit
-def extremes(x, most, least, N: tl.constexpr):
-    values = tl.load(x + tl.arange(0, N))
-    tl.store(most, tl.max(values, 0))
-    tl.store(least, tl.min(values, 0))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
-def test_extremes_are_the_same_in_chains(dtype: type[np.generic]) -> None:
-    """32 elements a thread, NaN in each chain, and one of nothing but NaN."""
-    x = np.random.default_rng(5).integers(-1000, 1000, 1024).astype(dtype)
-    if dtype is not np.int32:
-        x[::3], x[256:512] = np.nan, np.nan
-    most, least = np.zeros(1, dtype), np.zeros(1, dtype)
-    extremes[(1,)](x, most, least, 1024, num_warps=1)
-    assert (most[0], least[0]) == (np.nanmax(x), np.nanmin(x))

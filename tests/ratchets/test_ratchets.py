@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7864, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (15051, 79, 1),
+    "codegen": (15026, 79, 0),
     "commands": (2371, 13, 1),
     "dialects": (15841, 78, 0),
     "emulator": (13754, 74, 0),
@@ -132,15 +132,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159626,
+    "lines": 159601,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
-    "tables of ops": 68,
-    "words": 21,
+    "tables of ops": 67,
+    "words": 20,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

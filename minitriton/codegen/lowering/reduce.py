@@ -5,16 +5,15 @@
     a barrier, and a load of the 2 partial results of each row
 
 The order of combination is Triton's (ReduceOpToLLVM.cpp), so that floating-point sums agree bit for bit: registers in order,
-then lanes, CTAs and warps as a butterfly from the highest bit down. Two differences: maxima, minima and their indices, which do not round, are combined in
-chains; and where all lanes keep the result, none fuses its own product into the sum of two lanes, so that they keep the same number.
+then lanes, CTAs and warps as a butterfly from the highest bit down. One difference: where all lanes keep the result, none fuses its
+own product into the sum of two lanes, so that they keep the same number.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterable, Sequence
-from itertools import islice, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -154,34 +153,10 @@ def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> l
     scalars = [known for vector in vectors if (known := f.b.scalars_of(vector)) is not None]
     if len(scalars) == len(vectors):
         return _of_scalars(f, op, plan, scalars, increasing)
-    rows = ([f.b.permute(vector, step) for vector in vectors] for step in plan.steps)
-    return _combined(f, op, rows, len(plan.steps), increasing)
-
-
-def _combined(
-    f: FunctionLowering, op: Operation, rows: Iterable[list[SSAValue]], count: int, increasing: Sequence[int]
-) -> list[SSAValue]:
-    """`count` rows combined in order; maxima and the like, of which any grouping is the same number, in chains that do not wait for each other.
-
-    An instruction a row, of 4 cycles or so: 64 rows of a warp that has an SM's scheduler for itself wait 80 cycles for 260.
-    """
-    length = max(count // CHAINS, 2 * SHORTEST_CHAIN) if _is_exact(op) else count
-    taken = iter(rows)
-    ends = [
-        functools.reduce(lambda a, b: combine(f, op, a, b, increasing), islice(taken, length))
-        for _ in range(0, count, length)
-    ]
-    return functools.reduce(lambda a, b: combine(f, op, a, b, increasing), ends)
-
-
-def _is_exact(op: Operation) -> bool:
-    return isinstance(single_combiner(op), _EXACT)
-
-
-_EXACT = (
-    arith.MaxnumfOp, arith.MinnumfOp, arith.MaximumfOp, arith.MinimumfOp,
-    arith.MaxSIOp, arith.MaxUIOp, arith.MinSIOp, arith.MinUIOp,
-)  # fmt: skip
+    total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
+    for step in plan.steps[1:]:
+        total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors], increasing)
+    return total
 
 
 def _increasing(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> tuple[int, ...]:
@@ -292,10 +267,10 @@ def _of_scalars(
     increasing: Sequence[int],
 ) -> list[SSAValue]:
     """The same register by register, in the same order."""
-    totals = [
-        _combined(f, op, ([held[register] for held in scalars] for register in row), len(row), increasing)
-        for row in zip(*plan.steps, strict=True)
-    ]
+    totals = [[held[register] for held in scalars] for register in plan.steps[0]]
+    for step in plan.steps[1:]:
+        entering = [[held[register] for held in scalars] for register in step]
+        totals = [combine(f, op, total, more, increasing) for total, more in zip(totals, entering, strict=True)]
     return [f.b.pack(column) for column in zip(*totals, strict=True)]
 
 
