@@ -110,11 +110,12 @@ export function distanceText(elements: number, apart: Apart): string {
   if (!apart.differing) return "equal numbers in other bits (signs of zeros, or what is not a number)";
   const number = (of: number | string | undefined): string => (typeof of === "number" ? String(Number(of.toPrecision(5))) : of ?? "");
   const parts = [`${apart.differing.toLocaleString("en")} of ${elements.toLocaleString("en")} elements differ`];
-  const at = `at [${(apart.at ?? []).join(", ")}] (${number(apart.now)} for ${number(apart.before)})`;
+  const exact = (of: number | string | undefined): string => (typeof of === "number" ? String(Number(of.toPrecision(10))) : of ?? "");
+  const at = `at [${(apart.at ?? []).join(", ")}] (${exact(apart.now)} for ${exact(apart.before)})`;
   if (apart.absolute === undefined) parts.push(at);
   else parts.push(`by up to ${number(apart.absolute)}${apart.not_finite ? "" : ` ${at}`}`);
-  if (apart.relative !== undefined) parts.push(`${number(Number((100 * apart.relative).toPrecision(3)))} % of the other`);
-  if (apart.ulps !== undefined) parts.push(`${number(apart.ulps)} ${apart.ulps === 1 ? "ulp" : "ulps"}`);
+  if (apart.relative !== undefined) parts.push(`up to ${number(Number((100 * apart.relative).toPrecision(3)))} % of the other`);
+  if (apart.ulps !== undefined) parts.push(`up to ${number(apart.ulps)} ${apart.ulps === 1 ? "ulp" : "ulps"}`);
   if (apart.not_finite) parts.push(`${apart.not_finite} not finite in one, such as ${at}`);
   const rounding = apart.beyond === undefined ? "" : apart.beyond ? `; ${apart.beyond.toLocaleString("en")} by more than rounding in another order explains` : "; rounding in another order explains all";
   return `${parts.join(", ")}, first at [${(apart.first ?? []).join(", ")}]${rounding}`;

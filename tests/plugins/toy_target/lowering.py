@@ -16,6 +16,7 @@ from minitriton.codegen.lowering.registry import lowerings_of
 from minitriton.codegen.target_interface import TargetInfo
 from minitriton.codegen.types import I32
 from minitriton.dialects import arith, math, tt
+from minitriton.target.architectures import Architecture
 from toy_target.dialect import ToyOp
 
 lowers = lowerings_of("toy").add
@@ -65,6 +66,14 @@ class _Toy(TargetInfo):
     cta_scope = "toy"
     reduced_lanes = 0
     lanes_at_once = 8
+    shuffle_cost = 2
+    sharing_gain = 1.0
+
+    def broadcast_elements(self, bits: int) -> int:
+        return 1
+
+    def swap_lanes(self, b: Builder, features: Architecture, bit: int, low: SSAValue, high: SSAValue) -> None:
+        return None
 
     def thread_id(self, b: Builder) -> SSAValue:
         return b.once("thread", ToyOp, I32, _what("thread"))
