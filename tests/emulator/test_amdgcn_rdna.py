@@ -116,6 +116,10 @@ def test_a_comparison_reads_another_lane() -> None:
     body = "v_cmp_ne_u32_e64_dpp s8, v2, v2 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf bound_ctrl:1\nv_cndmask_b32 v9, 0, 1, s8"
     given = np.array([4, 4, 5, 6] * 8, U32)
     np.testing.assert_array_equal(lanes(body, given), given[LANE ^ 1] != given)
+    body = f"{start(RDNA3)}v_cvt_f32_u32 v2, v0\ns_mov_b32 s9, 3.0\n{body.replace('ne_u32', 'eq_f32').replace('v2, v2', 'v2, s9')}\nglobal_store_b32 v1, v9, s[6:7]"
+    out = np.zeros(128, U32)
+    assert run(body, np.zeros(1, U32), out, threads=128, target=RDNA3).ok
+    assert out.nonzero()[0].tolist() == [2]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("u8", 0xF1), ("i8", 0xFFFFFFF1), ("u16", 0x80F1), ("i16", 0xFFFF80F1)])

@@ -94,7 +94,7 @@ class Crossing:
 
         def read(x: Waves) -> np.ndarray:
             value = np.broadcast_to(fetch(x), x.shape)
-            return np.where(self.valid(x), value[:, self.reads], value.dtype.type(0))
+            return np.where(self.valid(x), value.take(self.reads, axis=1), value.dtype.type(0))
 
         return read
 
