@@ -49,7 +49,7 @@ def _with_methods(cls: type[_T], methods: Mapping[str, object], params: object) 
         found |= vars(base).get("__dataclass_fields__", {})
     found |= read.__dataclass_fields__
     made.__dataclass_fields__, made.__dataclass_params__ = found, params
-    made.__match_args__ = tuple(name for name, each in found.items() if each.init)
+    made.__match_args__ = tuple(each.name for each in fields(made) if each.init and not each.kw_only)
     if not cls.__doc__:
         cls.__doc__ = f"{cls.__name__}({', '.join(found)})"
     for name, method in methods.items():

@@ -153,3 +153,19 @@ def test_rows_by_multiples_are_the_same_rows(rows: int, columns: int) -> None:
     out = np.zeros((columns, rows), np.float32)
     transposed[(1,)](x, out, rows, columns, 0, num_warps=1)
     np.testing.assert_array_equal(out, x.T)
+
+
+@triton.jit
+def may_return(x_ptr, out_ptr, stride, n, ROWS: tl.constexpr, COLS: tl.constexpr):
+    if tl.program_id(0) >= n:
+        return
+    rows, cols = tl.arange(0, ROWS), tl.arange(0, COLS)
+    x = tl.load(x_ptr + rows[:, None] * stride + cols[None, :])
+    tl.store(out_ptr + rows[:, None] * stride + cols[None, :], x + 1)
+
+
+def test_rows_of_a_function_that_may_return_early() -> None:
+    x = np.arange(32 * 32, dtype=np.float32).reshape(32, 32)
+    out = np.zeros_like(x)
+    may_return[(2,)](x, out, 32, 1, 32, 32, num_warps=1)
+    np.testing.assert_array_equal(out, x + 1)

@@ -189,7 +189,7 @@ def test_the_command_fuzzes_control_flow(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_a_run_that_ends_early_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     command = (
-        "fuzz --kind control-flow --count 50 --seed 1 --jobs 0 --oracles python,interpreter --first 20 --seconds 0"
+        "fuzz --kind control-flow --count 50 --seed 1 --jobs 0 --oracles python,interpreter --first 20 --seconds 0.001"
     )
     main(command.split())
     assert "go on with --first 21 --count 49" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def counted(values, bins, n, BLOCK: gl.constexpr, layout: gl.constexpr = gl.Bloc
 
 @gluon.jit
 def of_large_blocks(values, BLOCK: gl.constexpr):
-    gl.static_assert(BLOCK == 512, "only blocks of 512")
+    gl.static_assert(BLOCK > 500, "only blocks of 512")
     gl.store(values + gl.arange(0, BLOCK, gl.BlockedLayout([1], [32], [4], [0])), 0.0)
 
 

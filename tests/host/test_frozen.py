@@ -6,7 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -105,6 +105,17 @@ def test_a_class_keeps_its_own_methods_and_may_inherit_from_a_frozen_dataclass()
 
     assert Own(1) == Own(2) and hash(Own(1)) == 7
     assert Wide(1, width=2) != Wide(1) == Wide(1)
+
+
+def test_what_is_of_the_class_is_no_positional_pattern() -> None:
+    @frozen
+    class Named:
+        kind: ClassVar[str] = "named"
+        size: int = field(kw_only=True, default=2)
+        first: int = 0
+
+    assert Named.__match_args__ == ("first",)  # type: ignore[attr-defined]
+    assert [each.name for each in fields(Named)] == ["size", "first"]  # type: ignore[arg-type]
 
 
 def test_a_record_can_be_changed_and_not_hashed() -> None:

@@ -135,7 +135,7 @@ def _has_few_masks(f: FunctionLowering, function: Operation | None, count: int) 
     """Whether a function has no loop, and no comparison of most of `count` registers one by one."""
     if not isinstance(function, tt.FuncOp):
         return False
-    for op in function.body.block.ops:
+    for op in (op for block in function.body.blocks for op in block.ops):
         if isinstance(op, scf.ForOp | scf.WhileOp):
             return False
         if isinstance(op, arith.CmpiOp) and instance_of(op.result.type, TensorType):
