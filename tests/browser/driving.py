@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 90.0) -> Any:
-    """What `condition` gives once it is true."""
+    """What `condition` gives once it is true. What the page draws anew while it is read is read again."""
     end = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (found := _unless_drawn_anew(condition)):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
     return found
+
+
+def _unless_drawn_anew(condition: Callable[[], Any]) -> Any:
+    with contextlib.suppress(StaleElementReferenceException):
+        return condition()
 
 
 class Page:
