@@ -17,6 +17,9 @@ _PRECISION = {
 }  # fmt: skip
 """By element type, the bits of its mantissa, and the exponent of its least normal number."""
 
+_FEWEST, _DEVIATIONS = 32, 5
+"""Of so many numbers, rounding makes as many larger as smaller: more apart than so many standard deviations, and something else did."""
+
 
 def distance(now: np.ndarray, before: np.ndarray, element: str, tolerance: float = 0.0) -> ApartJson:
     """How far the numbers `now` are from those `before`; `tolerance` as `lab.comparison.rounding_tolerance` gives it."""
@@ -41,6 +44,9 @@ def distance(now: np.ndarray, before: np.ndarray, element: str, tolerance: float
     if not finite.any():
         return found
     found["absolute"] = float(by[finite].max())
+    larger_now, count = int((np.abs(a[finite]) > np.abs(b[finite])).sum()), int(finite.sum())
+    if count >= _FEWEST and abs(2 * larger_now - count) > _DEVIATIONS * count**0.5:
+        found["larger"] = larger_now
     if now.dtype.kind == "f":
         compared = finite & (b != 0)
         if compared.any():

@@ -171,7 +171,8 @@ class CountsJson(TypedDict, total=False):
 
 class ApartJson(TypedDict, total=False):
     """How far an array is from that of another run: elements that are not equal, those of them that are not finite in one, and those
-    `beyond` what rounding explains; the largest distance `at` an index, its two numbers; relative to the other, in ulps."""
+    `beyond` what rounding explains; how many are `larger` in magnitude, where nearly all or nearly none are; the largest distance `at` an
+    index, its two numbers; relative to the other, in ulps."""
 
     differing: int
     sizes: list[int]
@@ -184,6 +185,7 @@ class ApartJson(TypedDict, total=False):
     absolute: float
     relative: float
     ulps: float
+    larger: int
 
 
 class TilesJson(TypedDict):

@@ -11,7 +11,7 @@ import json
 import time
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast, overload
 
 from minitriton import knobs
 from minitriton.codegen.assemblers import assembler_available
@@ -85,6 +85,18 @@ class AsmDict(dict[str, "str | bytes"]):
         def __getitem__(self, key: str) -> str | bytes: ...
 
         def __getitem__(self, key: str) -> str | bytes: ...
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or self._makes_text(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Assembly that is not made yet is made."""
+        return self[key] if key in self else default
+
+    def _makes_text(self, key: object) -> bool:
+        """Whether `key` is the assembly of a kernel whose binary is made of a stage before that."""
+        found = backend(self._metadata.target.backend)
+        return key == found.text_stage != found.binary_of and super().__contains__(found.binary_of)
 
     def __missing__(self, key: str) -> str | bytes:
         found = backend(self._metadata.target.backend)

@@ -351,6 +351,8 @@ def test_assembly_and_code_object_are_made_when_asked_for_and_then_cached(
 
     kernel = compiled()
     assert list(kernel.asm) == list(compiled().asm) == ["ttir", "ttgir", "llir"]
+    assert "amdgcn" in kernel.asm and "ptx" not in kernel.asm and kernel.asm.get("ptx") is None
+    assert kernel.asm.get("amdgcn") == kernel.asm["amdgcn"]
     text, code = kernel.asm["amdgcn"], kernel.asm["hsaco"]
     cached = compiled()
     assert list(cached.asm) == ["ttir", "ttgir", "llir", "amdgcn", "hsaco"]

@@ -52,3 +52,12 @@ def test_integers_have_no_relative_distance_and_arrays_of_other_sizes_none() -> 
 
 def test_equal_numbers_with_other_bits_do_not_differ() -> None:
     assert distance(np.array([0.0, np.nan]), np.array([-0.0, np.nan]), "fp64") == {"differing": 0}
+
+
+def test_many_differences_in_one_direction_are_no_rounding() -> None:
+    before = np.random.default_rng(0).standard_normal(400).astype(np.float32)
+    signs = np.resize([1, -1], 400)
+    assert distance(before * np.float32(1.0001), before, "fp32", 1e-3)["larger"] == 400
+    assert distance(before * np.float32(0.9999), before, "fp32", 1e-3)["larger"] == 0
+    assert "larger" not in distance(before * (1 + 1e-4 * signs).astype(np.float32), before, "fp32", 1e-3)
+    assert "larger" not in distance(before[:20] * np.float32(1.0001), before[:20], "fp32", 1e-3)

@@ -117,7 +117,9 @@ export function distanceText(elements: number, apart: Apart): string {
   if (apart.relative !== undefined) parts.push(`up to ${number(Number((100 * apart.relative).toPrecision(3)))} % of the other`);
   if (apart.ulps !== undefined) parts.push(`up to ${number(apart.ulps)} ${apart.ulps === 1 ? "ulp" : "ulps"}`);
   if (apart.not_finite) parts.push(`${apart.not_finite} not finite in one, such as ${at}`);
-  const rounding = apart.beyond === undefined ? "" : apart.beyond ? `; ${apart.beyond.toLocaleString("en")} by more than rounding in another order explains` : "; rounding in another order explains all";
+  const beyond = apart.beyond ? `; ${apart.beyond.toLocaleString("en")} by more than rounding in another order explains` : "; each within what rounding in another order does";
+  const larger = apart.larger === undefined ? "" : `; ${((100 * apart.larger) / (apart.differing - (apart.not_finite ?? 0))).toFixed(0)} % of them are larger in magnitude, which rounding does not do: it makes as many smaller`;
+  const rounding = apart.beyond === undefined ? "" : beyond + larger;
   return `${parts.join(", ")}, first at [${(apart.first ?? []).join(", ")}]${rounding}`;
 }
 

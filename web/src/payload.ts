@@ -283,6 +283,7 @@ export interface Apart {
   sizes?: number[];
   not_finite?: number;
   beyond?: number;
+  larger?: number;
   first?: number[];
   at?: number[];
   now?: number | string;
