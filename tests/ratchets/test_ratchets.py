@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15841, 78, 0),
     "emulator": (13754, 74, 0),
     "errors": (156, 1, 0),
-    "explorer": (9112, 53, 1),
+    "explorer": (9120, 53, 1),
     "frontend": (8343, 37, 0),
     "fuzz": (8651, 46, 1),
     "host": (1511, 17, 0),
@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (26279, 127, 6),
     "pipeline": (2480, 12, 0),
     "rewriting": (3999, 19, 0),
-    "runtime": (9624, 52, 1),
+    "runtime": (9636, 52, 1),
     "target": (1287, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -126,13 +126,14 @@ imports by need.
 `codegen` by 25: maxima and minima in chains.
 `codegen` by 60: rows of a tile as multiples of the stride on top of the first.
 `passes` by 25: copies of loops pass only waits that copies end.
+`runtime`, `explorer` by 20: AMD's assembly by `in` and `get`; differences that go one way.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159601,
+    "lines": 159621,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
