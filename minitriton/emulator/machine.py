@@ -200,7 +200,10 @@ class Machine(Batch):
                 self.go(ready, number, mask)
             self.parked = {}
             return True
-        broken = next((key for key in self.barriers if not (self.parked and self.others_wait(key))), None)
+        waited_for = sorted(
+            self.barriers, key=lambda key: not self.barriers[key].waiting
+        )  # others may only have arrived
+        broken = next((key for key in waited_for if not (self.parked and self.others_wait(key))), None)
         if broken is not None:
             return self.break_barrier(ready, broken)
         sites = {number: self.program.blocks[number].instructions[-1] for number in self.parked}
@@ -234,7 +237,7 @@ class Machine(Batch):
         for one in stuck:
             for block, mask in one.waiting.items():
                 self.go(ready, block, mask)
-        return True
+        return bool(ready) or self.unblock(ready)
 
     def arrive(self, ready: dict[int, Mask], one: Arrival, following: int, mask: Mask) -> None:
         """Threads arrive at a barrier; once as many of a CTA as it expects have, those that wait go on in `following`."""

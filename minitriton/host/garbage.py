@@ -8,10 +8,9 @@ import functools
 import gc
 import io
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Generator
-
-_STANDARD_ERROR = 2
 
 _MANY = 50_000
 """New objects, as many as only the import of the compiler makes before anything else does."""
@@ -40,7 +39,7 @@ def _reference(each: object) -> Callable[[], object]:
 
 def _end_without_collections(waiting: list[Callable[[], object]], collections: list[int]) -> None:
     """Spares the process's end three collections that look through the compiler, unless an object alive has a finalizer, which only they may call
-    (a softmax from start to end: 666 ms of processor time, 530 so; 2026-11-28).
+    (a softmax from start to end: 666 ms of processor time, 530 so; 2026-11-28). Callbacks of weak references to objects in cycles are not called then.
 
     `waiting`: what had one in the oldest generation when it was filled. Nothing has joined that without further `collections`.
     """
@@ -70,7 +69,13 @@ def _root(cls: type) -> str:
 
 
 def _is_open_file(each: object) -> bool:
-    return isinstance(each, io.FileIO) and not each.closed and each.fileno() > _STANDARD_ERROR
+    return isinstance(each, io.FileIO) and not each.closed and all(each is not one for one in _standard_files())
+
+
+def _standard_files() -> list[object]:
+    """Those below `sys.stdin`, `sys.stdout` and `sys.stderr`, which Python flushes itself."""
+    buffers = [getattr(each, "buffer", None) for each in (sys.__stdin__, sys.__stdout__, sys.__stderr__)]
+    return [getattr(each, "raw", each) for each in buffers]
 
 
 @contextlib.contextmanager

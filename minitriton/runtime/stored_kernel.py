@@ -91,7 +91,7 @@ class AsmDict(dict[str, "str | bytes"]):
 
     def get(self, key: str, default: Any = None) -> Any:
         """Assembly that is not made yet is made."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401
 
     def _makes_text(self, key: object) -> bool:
         """Whether `key` is the assembly of a kernel whose binary is made of a stage before that."""

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from filecheck_ir import check, run
 from test_hold_wgmma_registers import HEAD
 
 import minitriton
+import minitriton.language as tl
 from minitriton.compiler import ASTSource
 from minitriton.dialects.facts.synchronization import FIRST_WARP_FILLS, SPECIALIZED, TURNS, taken_barriers
 from minitriton.dialects.text import parse_module
@@ -414,3 +416,73 @@ def test_copies_of_a_loop_start_before_what_is_computed(slots: int, computed: st
 def test_copies_stay_where_dots_take_all_registers() -> None:
     text = run(scores_and_values(2, width=128), HoistLoopCopies())
     assert names(body_of_loop(text), *IN_LOOP) == [WAIT, WAIT, DOT, DONE, "exp2", DOT, COPY, COPY]
+
+
+def _turns(order: str) -> bool:
+    """Whether two warp groups take turns in a loop of these ops: a dot, exponentials, an arrival for the first warp, its wait."""
+    ops = {
+        "s": f"%s = ttng.warp_group_dot %q, %q, %zero {{isAsync = true}} : {MATRIX} * {MATRIX} -> {F32}\n"
+        f"      %s1 = ttng.warp_group_dot_wait %s {{pendings = 0 : i32}} : {F32}",
+        "e": f"%e = math.exp2 %s1 : {F32}",
+        "o": f"%o = ttng.warp_group_dot %q, %q, %e {{isAsync = true}} : {MATRIX} * {MATRIX} -> {F32}\n"
+        f"      %o1 = ttng.warp_group_dot_wait %o {{pendings = 0 : i32}} : {F32}",
+        "a": "ttng.arrive_for_first_warp %i from 1",
+        "w": "ttng.first_warp_waits %i from 1",
+    }
+    body = "\n      ".join(ops[each] for each in order)
+    text = f"""{HEAD}
+  tt.func @f(%q: {MATRIX}, %n: i32) {{
+    %zero = arith.constant dense<0.0> : {F32}
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {{
+      {body}
+    }}
+    tt.return
+  }}
+}}
+""".replace("warpsPerCTA = [4, 1]", "warpsPerCTA = [8, 1]").replace('num-warps" = 4', 'num-warps" = 8')
+    return "end_turn" in run(text, AlternateWarpGroups())
+
+
+@pytest.mark.parametrize(("order", "turns"), [("aseow", True), ("asweo", True), ("awseo", False), ("seoaw", False)])
+def test_the_first_warp_never_waits_for_a_group_whose_turn_is_later(order: str, turns: bool) -> None:
+    assert _turns(order) == turns
+
+
+@minitriton.jit
+def two_dots(a_ptr, b_ptr, c_ptr, side_ptr, k, SUMS: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
+    i, inner = tl.arange(0, M), tl.arange(0, K)
+    total = tl.zeros((M, M), tl.float32)
+    for start in range(0, k, K):
+        a = tl.load(a_ptr + i[:, None] * k + (start + inner)[None, :])
+        b = tl.load(b_ptr + (start + inner)[:, None] * M + i[None, :])
+        if SUMS:
+            total = tl.dot(a, b, total)
+            tl.store(side_ptr + start + inner, tl.sum(a.to(tl.float32), 0))
+        else:
+            e = tl.exp2(tl.dot(a, b) * 0.01)
+            total = tl.dot(a, b, total) + e
+    tl.store(c_ptr + i[:, None] * M + i[None, :], total)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("sums", "warps", "stages"),
+    [
+        pytest.param(False, 8, 2, id="copies before the first of two dots: groups that took turns would wait for each other"),
+        pytest.param(True, 4, 1, id="a barrier of the sums ends no read of a dot that runs"),
+    ],
+)  # fmt: skip
+def test_a_loop_of_dots_and_other_work_gives_the_numbers(sums: bool, warps: int, stages: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((64, 128)).astype(np.float16), rng.standard_normal((128, 64)).astype(np.float16)
+    c, side = np.zeros((64, 64), np.float32), np.zeros(128, np.float32)
+    two_dots[(1,)](a, b, c, side, 128, sums, 64, 64, num_warps=warps, num_stages=stages)
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    if sums:
+        np.testing.assert_allclose(side, a.astype(np.float64).sum(0), atol=1e-2)
+    else:
+        parts = (a[:, at : at + 64].astype(np.float64) @ b[at : at + 64].astype(np.float64) for at in (0, 64))
+        wanted = wanted + sum(np.exp2(part * 0.01) for part in parts)
+    np.testing.assert_allclose(c, wanted, atol=1e-2)

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, MemoryEffectKind, get_effects
 
+from minitriton.analysis.in_flight.outstanding import InFlight, buffers_read
 from minitriton.analysis.shared_memory.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.shared_memory.liveness import Interval, intersects
 from minitriton.dialects.encodings import layout_of
@@ -47,6 +48,7 @@ from minitriton.dialects.tt.func import ReturnOp
 from minitriton.dialects.ttg.memory_ops import AsyncCopyGlobalToLocalOp, LocalAllocOp, LocalLoadOp
 from minitriton.dialects.ttg.ops import ConvertLayoutOp, LocalBarrierOp
 from minitriton.dialects.ttng.barriers import InvalBarrierOp, WaitBarrierOp
+from minitriton.dialects.ttng.dot import WarpGroupDotWaitOp
 from minitriton.layouts.conversion import is_cvt_warp_sync
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -220,6 +222,8 @@ class FunctionWalk:
         self.callee_pending = at_return
         self.skip = skip
         self.segments: dict[Point, tuple[list[BufferAccess], Operation | None]] = {}
+        has_waits = any(isinstance(op, WarpGroupDotWaitOp) for op in ops_in(placed.function))
+        self.in_flight = InFlight(placed.function) if has_waits else None
 
     def run(self) -> Pending:
         """Insert the barriers; what is pending when the function returns."""
@@ -269,6 +273,9 @@ class FunctionWalk:
         if callee is not None:
             return self._call(op, callee)
         self._add_effects(op, pending)
+        if isinstance(op, WarpGroupDotWaitOp) and self.in_flight is not None:
+            self._add_reads_of_dots(op, self.in_flight, pending)
+            return BufferAccess(op, pending, claims=Pending()) if pending.reads else None  # it reads nothing anew
         if ArrivesForAll.of(op):
             pending.reads[_EVERYTHING] = {op: None}
             pending.writes[_EVERYTHING] = {op: None}
@@ -300,6 +307,14 @@ class FunctionWalk:
                 continue
             for buffer in self.placed.buffers_of(value):
                 target.setdefault(buffer.bytes, {})[op] = None
+
+    def _add_reads_of_dots(self, wait: Operation, in_flight: InFlight, pending: Pending) -> None:
+        """Dots read their buffers until they have been waited for: a barrier before that ends no read."""
+        for dot, _ in in_flight.ended_by(wait):
+            for value in buffers_read(dot):
+                if value in self.placed.aliases:
+                    for buffer in self.placed.buffers_of(value):
+                        pending.reads.setdefault(buffer.bytes, {})[wait] = None
 
     def _walk(self, accesses: list[BufferAccess], state: Pending) -> None:
         """Let `state` pass the accesses, inserting barriers where they conflict with it."""

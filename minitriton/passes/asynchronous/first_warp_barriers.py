@@ -192,11 +192,19 @@ def _alternate(loop: scf.ForOp) -> None:
     if len(dots) < 2 or any(map(_may_not_alternate, ops)) or not all(is_true(dot.is_async) for dot in dots):
         return
     first, last = ops.index(dots[0]), ops.index(dots[-1])
+    arrivals, waits = (
+        [number for number, op in enumerate(ops) if isinstance(op, kind)]
+        for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
+    )
     if not _computes(ops[first:last]) and _computes(ops[last:]):
         take_turns = _take_turns
+        may_wait = all(at > last for at in waits) or all(at < first for at in arrivals)
     elif _computes(ops[first:last]) and len(dots) == 2:
         take_turns = _take_turns_over_the_end
+        may_wait = all(at > first for at in waits) and all(at < last for at in arrivals)
     else:
+        return
+    if not may_wait:  # the first warp would wait for a group whose turn comes after its own
         return
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
         _put(ttg.LocalBarrierOp(), after=loop)
