@@ -25,24 +25,24 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7864, 40, 2),
+    "analysis": (7879, 40, 2),
     "as_triton": (4253, 37, 1),
     "backends": (319, 8, 0),
     "codegen": (15026, 79, 0),
     "commands": (2371, 13, 1),
     "dialects": (15841, 78, 0),
-    "emulator": (13754, 74, 0),
+    "emulator": (13757, 74, 0),
     "errors": (156, 1, 0),
     "explorer": (9120, 53, 1),
     "frontend": (8343, 37, 0),
     "fuzz": (8651, 46, 1),
-    "host": (1511, 17, 0),
+    "host": (1516, 17, 0),
     "interpreter": (5294, 34, 0),
     "knobs": (885, 3, 0),
     "lab": (11567, 51, 5),
     "language": (6001, 52, 0),
     "layouts": (4825, 21, 0),
-    "passes": (26279, 127, 6),
+    "passes": (26287, 127, 6),
     "pipeline": (2480, 12, 0),
     "rewriting": (3999, 19, 0),
     "runtime": (9636, 52, 1),
@@ -127,13 +127,14 @@ imports by need.
 `codegen` by 60: rows of a tile as multiples of the stride on top of the first.
 `passes` by 25: copies of loops pass only waits that copies end.
 `runtime`, `explorer` by 20: AMD's assembly by `in` and `get`; differences that go one way.
+`passes`, `analysis`, `emulator` by 50: turns that cannot wait for each other, reads of dots that last until their wait.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159621,
+    "lines": 159652,
     "files": 862,
     "files under 40 lines": 125,
     "modules with one importer": 181,
