@@ -200,10 +200,9 @@ class Machine(Batch):
                 self.go(ready, number, mask)
             self.parked = {}
             return True
-        waited_for = sorted(
-            self.barriers, key=lambda key: not self.barriers[key].waiting
-        )  # others may only have arrived
-        broken = next((key for key in waited_for if not (self.parked and self.others_wait(key))), None)
+        # First those at which threads wait: at others they have only arrived.
+        barriers = sorted(self.barriers, key=lambda key: not self.barriers[key].waiting)
+        broken = next((key for key in barriers if not (self.parked and self.others_wait(key))), None)
         if broken is not None:
             return self.break_barrier(ready, broken)
         sites = {number: self.program.blocks[number].instructions[-1] for number in self.parked}

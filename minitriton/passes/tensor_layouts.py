@@ -84,6 +84,11 @@ def element_bits(type_: TensorType) -> int:
     return element.bitwidth if isinstance(element, AnyFloat) else 0
 
 
+def computes_floats(op: Operation) -> bool:
+    """Whether a result of `op` is a tensor of floats."""
+    return any(instance_of(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results)
+
+
 def retyped_elements(value: Attribute, type_: Attribute) -> Attribute:
     """The elements of a dense constant as a constant of `type_`."""
     typed = cast(TypedAttribute, value)

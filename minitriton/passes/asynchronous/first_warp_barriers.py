@@ -34,8 +34,8 @@ Without it (Triton's way) warps of different groups meet in every iteration, and
 
 In: TTGIR of kernels with two warp groups, with loops that have dots and, between them, work on what these leave. Out: the same, with
 turns. The dots of one turn follow each other without such work: those of an iteration, or the last of one and the first of the next. A
-group begins them when those of the other group have begun, and waits for them before it computes: tensor cores have the other group's then. Turns are named barriers of the hardware, one for the group whose turn it is
-(`named_barriers`). After the loop all threads meet, so that turns of the next loop are not taken for those of this one.
+group begins them when those of the other group have begun, and waits for them before it computes: tensor cores have the other group's then.
+Turns are named barriers of the hardware, one for the group whose turn it is (`named_barriers`). After the loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
 A loop in which all threads meet stays as it is: one group would wait at that barrier in its turn, and the other for its turn.
 
@@ -204,7 +204,9 @@ def _alternate(loop: scf.ForOp) -> None:
         may_wait = all(at > first for at in waits) and all(at < last for at in arrivals)
     else:
         return
-    if not may_wait:  # the first warp would wait for a group whose turn comes after its own
+    if (
+        not may_wait
+    ):  # the first warp would wait, before it ends its turn, for an arrival that the other group's turn has to precede
         return
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
         _put(ttg.LocalBarrierOp(), after=loop)

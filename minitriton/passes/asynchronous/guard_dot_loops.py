@@ -37,7 +37,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -49,6 +49,7 @@ from minitriton.dialects.fast_paths.op_access import last_op_of, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.loop_rewriting import put_under_condition
 from minitriton.passes.pipelining.schedule import nested_operands
+from minitriton.passes.tensor_layouts import computes_floats
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -163,7 +164,7 @@ def _is_followed_by_work(wait: Operation, end: Operation) -> bool:
     """Whether tensors of floats are computed between: addresses and counters are not worth moving for."""
     op = wait.next_op
     while op is not None and op is not end:
-        if any(instance_of(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results):
+        if computes_floats(op):
             return True
         op = op.next_op
     return False

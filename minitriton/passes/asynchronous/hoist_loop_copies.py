@@ -14,7 +14,7 @@ In: TTGIR loops with tensor copies. Out: the same.
 
 Copies move up to the last dot that reads what one of them fills, so that one barrier serves them all; only those that the next iteration waits for, as
 others have an iteration's time anyway (and with two warp groups the first warp would wait for the other group: attention of 128x128 by 8 warps in three
-stages ran at 0.86 of its speed). At the end of the body, where the pipeliner puts them (as Triton does), each iteration began by waiting for them.
+stages ran at 0.83 of its speed). At the end of the body, where the pipeliner puts them (as Triton does), each iteration began by waiting for them.
 Where the dots alone take all registers of a thread, `ptxas` runs them one by one with the computation between, and copies stay.
 
 A wait for a copy moves up past dots and the exponentials between them, to the wait before: `ptxas` schedules within a basic block, which such a wait ends,
@@ -30,17 +30,17 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, OpResult
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation
 
 from minitriton.analysis.in_flight.outstanding import InFlight
 from minitriton.analysis.in_flight.rings import VIEWS, iterations_ago, ring_length, ring_slot, views_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.facts.launch import num_threads
 from minitriton.dialects.fast_paths.op_access import ops_of
-from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.pipelining.overlap_dots import REGISTERS, words_of
-from minitriton.passes.pipelining.schedule import nested_operands
+from minitriton.passes.pipelining.schedule import producers
+from minitriton.passes.tensor_layouts import computes_floats
 from minitriton.pipeline.pass_registry import KEPT_IN_PLACE, Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free
 
@@ -60,13 +60,15 @@ class HoistLoopCopies(Pass, stage="llir"):
         """Move the waits of every loop, then its copies."""
         threads = num_threads(op)
         loops = [loop for loop in ops_of(op, scf.ForOp) if ops_of(loop, ttng.AsyncTMACopyGlobalToLocalOp)]
+        if not loops:
+            return
         for loop in loops:
             for wait in [each for each in loop.body.block.ops if isinstance(each, ttng.WaitBarrierOp)]:
                 _hoist_wait(wait, loop)
-        in_flight = InFlight(op) if loops else None
+        in_flight = InFlight(op)
         for loop in loops:
             dots = [each for each in loop.body.block.ops if isinstance(each, ttng.WarpGroupDotOp)]
-            if in_flight is not None and sum(words_of(dot.results[0]) for dot in dots) // threads <= REGISTERS:
+            if sum(words_of(dot.results[0]) for dot in dots) // threads <= REGISTERS:
                 _Copies(loop, in_flight).hoist()
 
 
@@ -110,8 +112,6 @@ def _may_pass(op: Operation, wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> bool:
         return iterations_ago(op.barrier, wait.alloc, loop) is not None
     if isinstance(op, ttng.BarrierExpectOp):
         return iterations_ago(op.alloc, wait.alloc, loop) is not None
-    if isinstance(op, ttng.WaitBarrierOp):
-        return False
     return is_memory_effect_free(op) or isinstance(op, (*VIEWS, *_DOTS))
 
 
@@ -134,7 +134,7 @@ class _Copies:
         last = first = min(map(self.ops.index, started))
         while first > 0 and self._may_start_before(self.ops[first - 1], needed):
             first -= 1
-        if any(map(_is_float_tensor_op, self.ops[first:last])):
+        if any(map(computes_floats, self.ops[first:last])):
             _move([op for op in self.ops[first:] if op in started or op in needed], self.ops[first])
 
     def _is_needed_next(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> bool:
@@ -165,28 +165,19 @@ def _producers(ops: list[Operation] | set[Operation]) -> set[Operation]:
     found: set[Operation] = set()
     pending = list(ops)
     while pending:
-        op = pending.pop()
-        for value in nested_operands(op):
-            producer = value.op if isinstance(value, OpResult) else None
-            if producer is not None and producer.parent is op.parent and producer not in found and producer not in ops:
+        for producer in producers(pending.pop(), through_arguments=False):
+            if producer not in found and producer not in ops:
                 found.add(producer)
                 pending.append(producer)
     return found
 
 
-def _is_float_tensor_op(op: Operation) -> bool:
-    return any(instance_of(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results)
-
-
 def _move(ops: list[Operation], before: Operation) -> None:
     """Move `ops` in their order to before `before`, which may be one of them."""
     block = cast(Block, before.parent)
-    anchor: Operation | None = before
-    while anchor is not None and anchor in ops:
-        anchor = anchor.next_op
+    anchor = before
+    while anchor in ops:
+        anchor = cast(Operation, anchor.next_op)  # the terminator is none of them
     for op in ops:
         op.detach()
-        if anchor is None:
-            block.add_op(op)
-        else:
-            block.insert_op_before(op, anchor)
+        block.insert_op_before(op, anchor)
