@@ -189,18 +189,8 @@ def _launch(
         for first in range(0, total, batch):
             count = min(batch, total - first)
             state = (
-                program,
-                memory,
-                parameters,
-                symbols,
-                report.grid,
-                first,
-                count,
-                shared_bytes,
-                report,
-                check,
-                order,
-            )
+                program, memory, parameters, symbols, report.grid, first, count, shared_bytes, report, check, order,
+            )  # fmt: skip
             machine = Machine(*state)
             machine.deadline = deadline
             if machine.shared.proxies is not None:

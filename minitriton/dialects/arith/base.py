@@ -77,23 +77,9 @@ NUW = IntegerOverflowAttr((IntegerOverflowFlag.NUW,))
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPF_PREDICATES = (
-    "false",
-    "oeq",
-    "ogt",
-    "oge",
-    "olt",
-    "ole",
-    "one",
-    "ord",
-    "ueq",
-    "ugt",
-    "uge",
-    "ult",
-    "ule",
-    "une",
-    "uno",
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
     "true",
-)
+)  # fmt: skip
 PREDICATE_ATTRS = tuple(IntegerAttr(code, i64) for code in range(len(CMPF_PREDICATES)))
 
 

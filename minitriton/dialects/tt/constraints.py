@@ -35,15 +35,9 @@ from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_
 from minitriton.host.frozen import frozen
 
 FLOAT_TYPES = (
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2Type,
-    Float8E5M2FNUZType,
-    Float16Type,
-    BFloat16Type,
-    Float32Type,
-    Float64Type,
-)
+    Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2Type, Float8E5M2FNUZType, Float16Type, BFloat16Type,
+    Float32Type, Float64Type,
+)  # fmt: skip
 INTEGER_WIDTHS = frozenset({1, 4, 8, 16, 32, 64})
 
 
