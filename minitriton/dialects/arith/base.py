@@ -34,7 +34,7 @@ from xdsl.utils.str_enum import StrEnum
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.constraints import TypeKind
+from minitriton.dialects.tt.traits import TypeKind
 from minitriton.dialects.tt.types import with_element
 
 

@@ -3,6 +3,8 @@
 What `tl` has too is `tl`'s own declaration: with a tensor that has a layout, its result has one.
 """
 
+# pyright: reportUnusedImport=false
+
 from minitriton.language.core import (
     add,
     associative_scan,
