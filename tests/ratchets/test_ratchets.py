@@ -169,7 +169,7 @@ TABLES_OF_OPS_BY_NAME: set[str] = set()
 """Files with tables of ops by name."""
 
 BITS_NEXT_TO_LANES = {
-    "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/operands.py",
+    "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/__init__.py",
     "passes/warp_specialization/warp_specialization.py", "target/architectures.py",
 }  # fmt: skip
 """Files where 32 is the bits of a register or the banks of shared memory, and the one that says what a warp is."""
