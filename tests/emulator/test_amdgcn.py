@@ -332,6 +332,16 @@ def test_sixteen_small_matrices_at_once() -> None:
     )
 
 
+def test_a_block_is_broadcast_to_all_small_matrices() -> None:
+    """4x64: with `cbsz:4` all sixteen blocks multiply with the block of A that `abid` chooses."""
+    a, b = (RNG.integers(-8, 8, (16, 4, 4)).astype(np.float16) for _ in range(2))
+    words = np.stack([a, b]).reshape(2, 64, 4).view(U32)
+    out = np.zeros((4, 64), F32)
+    text = matrix("f32_4x4x4_16b_f16", 2, 4).replace("v[4:5], 0\n", "v[4:5], 0 cbsz:4 abid:5\n")
+    assert "abid" in text and run(text, np.ascontiguousarray(words.transpose(0, 2, 1)), out).ok
+    np.testing.assert_array_equal(out, (a[5] @ b.swapaxes(1, 2)).transpose(1, 0, 2).reshape(4, 64))
+
+
 BUFFER = (
     START
     + """s_mov_b32 s8, s4
@@ -617,7 +627,8 @@ def test_bank_conflicts_are_counted_over_64_lanes() -> None:
         ("global_load_dword v0, v[2:3], off lds", "does not know lds", 1),
         ("v_mov_b32_dpp v0, v1 row_mask:0xf", "no DPP control", 1),
         ("s_waitcnt vscnt(0)", "counters of this target", 1),
-        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 cbsz:1", "does not know this form", 1),
+        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 cbsz:1", "has 1 blocks", 1),
+        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 blgp:1", "does not know this form", 1),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_an_error_at_its_line(body: str, message: str, line: int) -> None:

@@ -43,7 +43,7 @@ from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.rewriter import Rewriter
 from minitriton.target.amd import SCALED_MFMA
 
-WarpsOf = Callable[[Operation, tuple[int, ...], int, int], tuple[int, ...]]
+WarpsOf = Callable[[Operation, tuple[int, ...], int], tuple[int, ...]]
 """How so many waves share the result of a dot, by instructions of so many rows."""
 
 NATIVE = ("e2m1", "e4m3", "e5m2")
@@ -65,15 +65,15 @@ def scaled_rows(shape: Sequence[int], depth: int, size: int) -> int:
 def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of: WarpsOf) -> bool:
     """The dot in the layout of a scaled instruction; False where there is none."""
     formats = (dot.a_elem_type.data.value, dot.b_elem_type.data.value)
-    shape, warps = shape_of(dot.result), num_warps(dot)
-    if any(each not in NATIVE for each in formats) or len(shape) == 3 or warps == 1:
+    shape = shape_of(dot.result)
+    if any(each not in NATIVE for each in formats) or len(shape) == 3 or num_warps(dot) == 1:
         return False
     is_packed = (bool(dot.lhs_k_pack.value.data), bool(dot.rhs_k_pack.value.data))
     depth = shape_of(dot.a)[-1] * (2 if formats[0] == "e2m1" and is_packed[0] else 1)
     rows = scaled_rows(shape, depth, size)
     if not rows:
         return False
-    per_cta = warps_of(dot, shape, warps, rows)
+    per_cta = warps_of(dot, shape, rows)
     scales = (dot.a_scale, dot.b_scale)
     result = cast(TensorType, dot.result.type)
     tiles = tiles_for_scales(scales, rows, shape, per_cta)
