@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitriton.emulator import amdgcn
-from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16
+from minitriton.interpreter.numbers.formats import decode_small, encode_bf16
 from minitriton_kernels.cases import load_kernels
 
 KERNELS = str(Path(__file__).with_name("amd_dot_kernels"))
