@@ -309,6 +309,19 @@ class IglpOptOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {variant}",)
 
 
+class DsReadTrOp(IntrinsicOp):
+    """64 bits of LDS a lane: each 16 lanes read rows of 16 elements of `bits` bits, and get columns."""
+
+    name = "rocdl.ds.read.tr"
+
+    pointer = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    bits = prop_def(IntegerAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.ds.read.tr{self.bits.value.data}.b64.{_suffix(self.res.type)}"
+
+
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 

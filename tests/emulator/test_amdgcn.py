@@ -177,6 +177,9 @@ global_store_dwordx2 v2, v[6:7], s[6:7]"""
     x, out = np.arange(256, dtype=np.uint16), np.zeros(256, np.uint16)
     assert run(body, x, out, lds=512, target="gfx950").ok
     np.testing.assert_array_equal(out.reshape(4, 16, 4), x.reshape(4, 4, 16).swapaxes(1, 2))
+    assert run(body.replace("tr_b16", "tr_b4"), x, out, lds=512, target="gfx950").ok
+    halves = np.stack([x.view(np.uint8) & 15, x.view(np.uint8) >> 4], axis=-1).reshape(4, 16, 16).swapaxes(1, 2)
+    np.testing.assert_array_equal(out.view(np.uint8).reshape(4, 16, 8), halves[..., ::2] | halves[..., 1::2] << 4)
     words = lanes("v_bitop3_b32 v9, v2, v3, 12 bitop3:0x6c", low, high, target="gfx950")
     np.testing.assert_array_equal(words, high ^ (low & U32(12)))
 
