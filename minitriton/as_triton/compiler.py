@@ -1,5 +1,7 @@
 """The module that Triton programs know as `triton.compiler`: sources, `compile`, and the kernel that it gives."""
 
+from __future__ import annotations
+
 import importlib
 from typing import TYPE_CHECKING, Any
 

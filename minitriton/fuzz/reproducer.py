@@ -9,8 +9,6 @@ A step of `shrink` drops statements, replaces an expression by an operand or a n
 the analysis refuses what is no kernel any more before anything runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path

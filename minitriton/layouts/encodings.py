@@ -11,6 +11,8 @@ run fastest first. `cga_layout` is the part of several CTAs: one basis per bit o
 The errors are those of Triton's attribute verifiers (lib/Dialect/TritonGPU/IR/Dialect.cpp), raised as `IRError`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -15,6 +15,8 @@ Sources of these: NVIDIA's white papers of A100 and H100 (tensor cores, clocks, 
 Architecture via Microbenchmarking" (IPDPS 2024) for L2, latencies, and `mma.sync` on Hopper at about 62 % of `wgmma`.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from dataclasses import fields, replace
 from functools import cache

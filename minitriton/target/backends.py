@@ -6,6 +6,8 @@ A back end is one entry here. Each part is written `module:name` and is imported
 layer. What each part has to be is a protocol of `codegen.target_interface`; `docs/targets.md` adds one step by step.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import os

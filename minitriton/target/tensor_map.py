@@ -10,6 +10,8 @@ The offsets of the fields are those that 777 calls of the driver on an H200 show
 `tensormap.replace`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import TypedDict

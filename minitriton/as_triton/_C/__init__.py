@@ -1,5 +1,7 @@
 """Triton's path of its C++ extension. What Python programs ask of it and has a meaning here is in `libtriton`."""
 
+from __future__ import annotations
+
 import importlib
 from types import ModuleType
 

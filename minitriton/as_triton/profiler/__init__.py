@@ -11,6 +11,8 @@ Times are those between CUDA events around each launch, and around scopes in whi
 emulator its estimates. Triton asks CUPTI, which sees the kernels of libraries by name and no gap between launches.
 """
 
+from __future__ import annotations
+
 from minitriton.as_triton.profiler import viewer
 from minitriton.as_triton.profiler.sessions import (
     DEFAULT_PROFILE_NAME,

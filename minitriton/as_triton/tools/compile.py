@@ -7,6 +7,8 @@ type, with `:16` for divisible by 16 and `:1` for equal to one, or a number that
 expressions may name parameters. `minitriton.tools.link` makes one entry point of several. Options are Triton's.
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import re

@@ -1,5 +1,7 @@
 """SASS of a cubin, through `nvdisasm` or `cuobjdump` where one is installed."""
 
+from __future__ import annotations
+
 import contextlib
 import importlib.metadata
 import shutil

@@ -7,6 +7,8 @@ options are one algorithm; of its kernels the one with the most hints that hold 
 CUDA_ERROR_INVALID_VALUE is returned if none does.
 """
 
+from __future__ import annotations
+
 import argparse
 import re
 import sys

@@ -12,6 +12,8 @@ first has a stride of 2**34 elements less a row; 2**30 of these are a multiple o
 # Kernels are no typed Python: their arguments are what a launch passes.
 # pyright: standard
 
+from __future__ import annotations
+
 import minitriton
 import minitriton.language as tl
 from minitriton.as_triton.tools.tensor_descriptor import DescribedArray, TensorDescriptor, require

@@ -9,8 +9,6 @@ gone without Triton's LLVM optimiser is its fault. Where one of Triton's passes 
 compare.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence

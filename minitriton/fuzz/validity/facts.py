@@ -6,6 +6,8 @@ Floats(-1, 1)                      any bits, but every oracle computes the same 
 Floats(0, 3, error=1e-6)           approximate: oracles may differ by that much
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 

@@ -7,6 +7,8 @@ linear_layout.LinearLayout                                    →    linear layo
 nvidia.cublas.CublasLt(workspace).matmul(a, b, c)           →    cuBLAS, by way of torch
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 from types import ModuleType

@@ -1,5 +1,7 @@
 """The extension's `gluon_ir`: what programs and tests call of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 __all__ = ["make_cga_layout"]

@@ -1,5 +1,7 @@
 """The extension's `ir`: contexts, MLIR text, and views of the ops of a module (`minitriton.dialects.bindings`)."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from xdsl.context import Context

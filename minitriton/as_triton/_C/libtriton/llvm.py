@@ -1,5 +1,7 @@
 """The extension's `llvm`, as far as it has a counterpart in llvmlite."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,6 +8,8 @@ Each tensor has the default layout of its shape (`translator_helpers.default_blo
 asks for it, what changes a shape or leaves out an axis is converted to it. So operands always agree. The kernel is correct, not fast: a start for one by hand.
 """
 
+from __future__ import annotations
+
 import ast
 import copy
 import sys

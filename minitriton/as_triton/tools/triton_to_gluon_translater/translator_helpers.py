@@ -3,6 +3,8 @@ depends on the shape alone."""
 
 # pyright: standard, reportArgumentType=false, reportAssignmentType=false, reportAttributeAccessIssue=false
 
+from __future__ import annotations
+
 from typing import Any
 
 import minitriton.language as tl
