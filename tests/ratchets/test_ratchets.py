@@ -25,27 +25,27 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (130, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7879, 40, 2),
-    "as_triton": (4253, 37, 1),
+    "analysis": (7888, 39, 2),
+    "as_triton": (4227, 37, 1),
     "backends": (319, 8, 0),
-    "codegen": (15121, 80, 0),
-    "commands": (2371, 13, 1),
-    "dialects": (15866, 78, 0),
-    "emulator": (13767, 74, 0),
+    "codegen": (15089, 79, 0),
+    "commands": (2362, 13, 1),
+    "dialects": (15848, 76, 0),
+    "emulator": (13739, 74, 0),
     "errors": (156, 1, 0),
-    "explorer": (9120, 53, 1),
+    "explorer": (9106, 53, 1),
     "frontend": (8343, 37, 0),
-    "fuzz": (8651, 46, 1),
-    "host": (1516, 17, 0),
-    "interpreter": (5316, 34, 0),
+    "fuzz": (8611, 44, 1),
+    "host": (1490, 16, 0),
+    "interpreter": (5317, 34, 0),
     "knobs": (885, 3, 0),
     "lab": (11567, 51, 5),
-    "language": (6001, 52, 0),
-    "layouts": (4916, 21, 0),
-    "passes": (26301, 127, 6),
-    "pipeline": (2480, 12, 0),
-    "rewriting": (3999, 19, 0),
-    "runtime": (9636, 52, 1),
+    "language": (5736, 52, 0),
+    "layouts": (4905, 21, 0),
+    "passes": (26241, 124, 6),
+    "pipeline": (2472, 12, 0),
+    "rewriting": (3987, 18, 0),
+    "runtime": (9617, 52, 1),
     "target": (1294, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -134,10 +134,10 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159916,
-    "files": 863,
+    "lines": 159358,
+    "files": 852,
     "files under 40 lines": 125,
-    "modules with one importer": 182,
+    "modules with one importer": 178,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
@@ -160,7 +160,7 @@ By 960 in 3 files on the same day for described tiles: plain attention and matmu
 `commands` by 320 on 2026-11-28: types and constants of a kernel that is opened without a launch are read off its body.
 `codegen`, `dialects` and `fuzz` by 135 on the same day: waits of AMD that LLVM drops in loops; NaNs of several bit patterns.
 `pipeline`, `runtime` and `codegen` by 70: AMD's assembly and code object are made when asked for, then cached. `codegen` and `dialects` by 100: what sharing costs on each target, lanes that swap words.
-`layouts`, `codegen`, `emulator` by about 230 on 2026-11-28: narrow MFMA, reads of LDS that transpose, fp4 packed along M or N.
+`layouts`, `codegen`, `emulator`, `passes`, `dialects` by about 500 on 2026-11-28: narrow MFMA, reads of LDS that transpose, fp4 packed along M or N, `amdg.upcast_mxfp`, `v_cvt_scalef32`.
 """
 
 SLACK = {"lines": 1500, "files": 15, "files under 40 lines": 10, "modules with one importer": 15, "words": 40}
@@ -170,7 +170,7 @@ TABLES_OF_OPS_BY_NAME: set[str] = set()
 """Files with tables of ops by name."""
 
 BITS_NEXT_TO_LANES = {
-    "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/operands.py",
+    "codegen/nvidia/mma.py", "emulator/memory/access_cost.py", "passes/accelerate_matmul/__init__.py",
     "passes/warp_specialization/warp_specialization.py", "target/architectures.py",
 }  # fmt: skip
 """Files where 32 is the bits of a register or the banks of shared memory, and the one that says what a warp is."""

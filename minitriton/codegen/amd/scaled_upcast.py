@@ -146,8 +146,6 @@ def _scales(f: FunctionLowering, op: amdg.UpcastMXFPOp, operand: DotOperand) -> 
     found = [of_scale(offset) for offset in f.facts(op.result.type).layout.offsets]
     masks = sorted({at["lane"] for at in found})
     lane = f.shared_index([at["lane"] for at in by_lane])
-    fetched = [
-        shuffle(f, word, b.xor(lane, b.i32(mask)) if mask else lane, "idx") for mask in masks for word in words
-    ]
+    fetched = [shuffle(f, word, b.xor(lane, b.i32(mask)) if mask else lane, "idx") for mask in masks for word in words]
     scales = b.bitcast(b.concat(fetched), vector_type(I8, count * len(masks)))
     return scales, [masks.index(at["lane"]) * count + at["register"] for at in found]
