@@ -67,6 +67,7 @@ from minitriton.dialects.tt.types import (
 )
 from minitriton.dialects.ttg.format import MemDesc
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
 
 _TOKEN = AsyncTokenType()
 _I32 = IntegerAttr.constr(i32)
@@ -237,11 +238,15 @@ class UpcastMXFPOp(Op):
     )
 
     def __init__(self, src: SSAValue, scale: SSAValue, fp_type: str, fast_math: bool, result: Attribute) -> None:
-        properties = {"fp_type": ScaleDotElemTypeAttr(ScaleDotElemType(fp_type)), "fastMath": BoolAttr.from_bool(fast_math)}
+        properties = {
+            "fp_type": ScaleDotElemTypeAttr(ScaleDotElemType(fp_type)),
+            "fastMath": BoolAttr.from_bool(fast_math),
+        }
         super().__init__(operands=[src, scale], properties=properties, result_types=[result])
 
     def verify_(self) -> None:
-        require(self, upcast_complaint(self.src.type, self.scale.type, self.fp_type.data))
+        source, scale = cast(TensorType, self.src.type), cast(TensorType, self.scale.type)
+        require(self, upcast_complaint(source, scale, self.fp_type.data))
 
 
 class ScaledUpcastFp4Op(Op):
@@ -259,6 +264,12 @@ class ScaledUpcastFp4Op(Op):
 
     def __init__(self, input: SSAValue, scale: SSAValue, axis: int, output: Attribute) -> None:
         super().__init__(operands=[input, scale], properties={"axis": i32_attr(axis)}, result_types=[output])
+
+    def verify_(self) -> None:
+        source, scale, output = (cast(TensorType, value.type) for value in (self.input, self.scale, self.output))
+        if scale.get_shape() != output.get_shape() or scale.encoding != output.encoding:
+            require(self, f"scale and output should have the same shape and encoding, found {scale} and {output}")
+        require(self, fp4_to_fp_complaint(source, output, self.axis.value.data))
 
 
 class ScaledUpcastFp8Op(Op):

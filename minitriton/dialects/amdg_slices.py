@@ -206,9 +206,8 @@ def packed_complaint(source: Attribute, result: TensorType) -> str | None:
 _UPCAST_FROM = ("bf16", "f16", "i8", "f8E4M3FN", "f8E5M2")
 
 
-def upcast_complaint(source: Attribute, scale: Attribute, form: ScaleDotElemType) -> str | None:
+def upcast_complaint(source: TensorType, scale: TensorType, form: ScaleDotElemType) -> str | None:
     """What is wrong with operands of `amdg.upcast_mxfp`."""
-    assert isinstance(source, TensorType) and isinstance(scale, TensorType)
     shape, scales = source.get_shape(), scale.get_shape()
     if str(source.element_type) not in _UPCAST_FROM:
         return "element type of the first operand must be bf16/fp16, OCP fp8/bf8 or i8"

@@ -395,7 +395,8 @@ def _scaled_halves(i: Instruction) -> Step | None:
     fetch, scale, into = source(i, i.operands[1], "u32"), _scale(i, i.operands[2]), register_of(i, 0, 1).index
 
     def act(x: Waves) -> None:
-        word, factor, halves = fetch(x) >> U32(first), scale(x), []
+        word, factor = fetch(x) >> U32(first), scale(x)
+        halves: list[np.ndarray] = []
         for n in range(2):
             number = decode_small(format, (word >> U32(bits * n)) & U32((1 << bits) - 1)) * factor
             half = number.astype(np.float16).view(np.uint16) if match[1] == "f16" else encode_bf16(number)

@@ -114,10 +114,15 @@ def _dot_scaled(op: tt.DotScaledOp) -> Callable[..., Array]:
 def _scaled_upcast(op: amdg.ScaledUpcastFp8Op | amdg.ScaledUpcastFp4Op) -> Callable[..., Array]:
     decode, encode = decoder(op.scale.type), encoder(op.output.type)
     if isinstance(op, amdg.ScaledUpcastFp4Op):
-        axis = integer(op.axis)
-        return lambda packed, scale: encode(formats.unpack_e2m1(packed, axis) * decode(scale))
-    numbers = decoder(op.input.type)
-    return lambda values, scale: encode(numbers(values).astype(np.float32) * decode(scale))
+        axis, read = integer(op.axis), None
+    else:
+        axis, read = 0, decoder(op.input.type)
+
+    def run(values: Array, scale: Array) -> Array:
+        numbers = formats.unpack_e2m1(values, axis) if read is None else read(values).astype(np.float32)
+        return encode(numbers * decode(scale))
+
+    return run
 
 
 @PURE_OPS.add(amdg.UpcastMXFPOp)

@@ -253,7 +253,7 @@ def to_upcast_mfma(
             tensor_type(tuple(wide), compute, encoding),
         )
         operands[index] = rewriter.insert(upcast).results[0]
-    new = rewriter.insert(tt.DotOp(*operands, total))
+    new = rewriter.insert(tt.DotOp(operands[0], operands[1], total))
     rewriter.replace_with(dot, ttg.ConvertLayoutOp(new.result, result))
     return True
 
