@@ -68,6 +68,9 @@ MATMUL = (
     "--signature",
     "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,M=64,N=64,K=64",
 )
+POINTERS = (
+    "*fp16:16,*fp16:16,*fp32:16,i32,i32,i32:16,i32:16,1,i32:16,1,i32:16,BM=64,BN=64,BK=32,GROUP=8,ACC=fp32"
+)
 
 
 def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +85,20 @@ def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.Ca
     assert len(copies) == 2 and copies[1].count("i+2 mod 3") == 3
     store = next(line for line in lines if "async_tma_store_wait" in line)
     assert store.endswith("leaves 0")
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+def test_copies_in_flight_are_in_slots_one_after_the_other(capsys: pytest.CaptureFixture[str], stages: int) -> None:
+    kernel = ("minitriton_kernels/matmul.py:32", "--signature", POINTERS, "--option", f"num_stages={stages}")
+    lines = said(capsys, "explain", *kernel, "--in-flight", "--arch", "80").splitlines()
+    copies = [line for line in lines if "async_copy_global_to_local" in line and "mod" in line]
+    assert copies
+    for line in copies:
+        op, in_flight = line.split("|")
+        slots = re.findall(r"\[i(?:\+(\d))? mod (\d)\]", in_flight)
+        positions, own = [int(position or 0) for position, _ in slots], re.search(r"\[i(?:\+(\d))? mod", op)
+        assert len(slots) == stages - 1 and own is not None and positions[-1] == int(own[1] or 0)
+        assert positions == [(positions[0] + n) % int(slots[0][1]) for n in range(stages - 1)]
 
 
 def test_what_is_in_flight_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
