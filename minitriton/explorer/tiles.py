@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from minitriton.commands.signature import DIVISIBLE
-from minitriton.commands.tune import missing_sizes, sizes_of, tables_of
-from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.commands.tune import constants_of, missing_sizes, ranking_of, require_nvidia, sizes_of, tables_of
+from minitriton.errors import MinitritonError
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.wire import TilesJson
 from minitriton.frontend.function import JITCallable
@@ -23,8 +23,7 @@ from minitriton.language.dtypes import dtype
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.jit import JITFunction
-from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
-from minitriton.runtime.tuning.ranking import Ranking, rank
+from minitriton.runtime.tuning.ranking import Ranking
 
 _MOST = 100
 """Rows of each table that a page is given: `minitriton tune --html` has all."""
@@ -39,22 +38,10 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
             "tile sizes are searched of kernels in Triton's Python, where they follow from constants",
             help="IR has its sizes, and a kernel in Gluon its layouts: change those",
         )
-    location = SourceLocation(kernel.file_name, kernel.begin_line)
-    if program.target.backend != "cuda":
-        raise MinitritonError(f"the model of time knows NVIDIA's GPUs, not {program.target.arch}", location)
-    require_free_blocks(kernel, source.signature)
-    names = kernel.arg_names
-    constants = {names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
-    compiled_in = {p.name for p in kernel.params if p.is_constexpr}
-    free = [n for n in names if n in compiled_in and type(constants.get(n)) is int]
+    require_nvidia(kernel, program.target, program.asked.source)
     sizes = sizes_of([given] if given else [], kernel) or _sizes_of_launch(program)
-    bound = {n: v for n, v in {**constants, **sizes}.items() if n not in compiled_in and type(v) is int}
-
-    def source_of(values: Mapping[str, Any]) -> ASTSource:
-        found = {**source.constants, **{(names.index(name),): value for name, value in values.items()}}
-        return ASTSource.of(kernel, source.signature, found, source.attrs)
-
-    ranking = rank(problem_of_source(kernel, source_of, free, bound, None, program.target, constants))
+    ranking = ranking_of(source, sizes, program.target)
+    constants, bound = constants_of(source), ranking.problem.sizes
     missing = [n for n, kind in source.signature.items() if n not in bound and str(kind).startswith("i")]
     found = json.loads(ranking.explain(most=_MOST, as_json=True))
     reasons = [{"what": what, "count": count} for what, count in ranking.reasons()]

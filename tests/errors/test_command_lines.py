@@ -45,7 +45,12 @@ WRONG_COMPILES = [
     (":nope", ["--signature", "*fp32,N=64"], "lacks kernel 'nope'", "help: it has: double, wrong"),
     (":double", ["--signature", "*fp32"], "no type given for parameter 'N'", "help: name all of: x, N"),
     (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
-    (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
+    (
+        ":double",
+        ["--signature", "*fp33,N=64"],
+        "parameter 'x' is given '*fp33': 'fp33' is not the name of an argument type",
+        "help: did you mean 'fp32'? write one of",
+    ),
     (":double", ["--signature", ",N=64"], "'' is not the name of an argument type", "help: write one of"),
     (":double", ["--signature", "*fp32,M=64"], "the kernel lacks a parameter 'M'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp32:7,N=64"], "unknown hint '7'", "help: :16 says divisible by 16"),
