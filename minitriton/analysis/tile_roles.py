@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.analysis.access_width import aligned_run, is_prefix, most_elements
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import arith, tt
+from minitriton.dialects.attribute_values import word
 from minitriton.dialects.facts import Contraction, Expensive, Function
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
@@ -64,7 +65,8 @@ class Tile:
     of_dots: tuple[str, ...] = ()
     """`M`, `N` and `K`: sides of dots that it is."""
     is_reduced: bool = False
-    is_split_by_programs: bool = False
+    program_axes: tuple[int, ...] = ()
+    """Axes of the grid whose programs go by it."""
     loops: tuple[int, ...] = ()
     """Numbers of the loops that go by it."""
     extent: str | None = None
@@ -73,6 +75,11 @@ class Tile:
     """Whether each access along it has a mask, wraps around or goes through a descriptor: else the extent must be a multiple of it."""
     is_fixed: bool = False
     """Whether it is how long an axis is in memory, as the head size of attention is: another value reads other memory."""
+
+    @property
+    def is_split_by_programs(self) -> bool:
+        """Whether programs go by it."""
+        return bool(self.program_axes)
 
     @property
     def covers_axis(self) -> bool:
@@ -415,7 +422,7 @@ class _Reader:
                 name,
                 sides.get(name, ()),
                 name in reduced,
-                name in by_program,
+                tuple(sorted(by_program.get(name, ()))),
                 tuple(n for n, loop in enumerate(loops) if any(tile == name for _, tile in loop.parts)),
                 _only(extents.get(name, ())),
                 name not in unguarded,
@@ -468,11 +475,14 @@ class _Reader:
                             note(self.names_of(value), owner.operands[0])
         return found
 
-    def _split_by_programs(self) -> set[str]:
-        found: set[str] = set()
+    def _split_by_programs(self) -> dict[str, set[int]]:
+        """Constants that numbers of programs are multiplied by, with the axes of the grid."""
+        found: dict[str, set[int]] = {}
         for (op, index), names in self.operands.items():
             if isinstance(op, arith.MuliOp) and "program_id" in self.sources(op.operands[1 - index]):
-                found |= names
+                numbers = [each for each in self.slice(op.operands[1 - index]) if isinstance(each, tt.GetProgramIdOp)]
+                for name in names:
+                    found.setdefault(name, set()).update("xyz".index(word(each.axis)) for each in numbers)
         return found
 
     def _strides_in_memory(self) -> set[str]:

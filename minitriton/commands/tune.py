@@ -13,15 +13,15 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.inferred_signature import inferred_signature
 from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.shared_options import add_arch, add_json, count_from
 from minitriton.commands.signature import DIVISIBLE, ast_source
 from minitriton.commands.signature_text import items_by_parameter
+from minitriton.commands.tile_tables import page_of, tables_of
 from minitriton.errors import MinitritonError, SourceLocation, did_you_mean
 from minitriton.frontend.function import JITCallable
 from minitriton.host.subcommands import Subcommands, write_output
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(made_up, file=sys.stderr)
     if arguments.html:
         found = json.loads(ranking.explain(most=len(ranking), as_json=True))
-        write_output(Path(arguments.html), _page(found, made_up))
+        write_output(Path(arguments.html), page_of(tables_of(found, made_up)))
     print(ranking.explain(most=arguments.most, as_json=arguments.json))
     return 0
 
@@ -152,82 +152,12 @@ def constants_of(source: ASTSource) -> dict[str, object]:
     return {names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
 
 
-_STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2em } table { border-collapse: collapse; margin: .6em 0 }
-th, td { padding: .15em .7em; text-align: left; border-bottom: 1px solid #dde3ea } td.n { text-align: right; font-variant-numeric: tabular-nums }
-"""
-_COLUMNS = {
-    "microseconds": "µs expected", "limit": "longest cause", "ctas": "CTAs", "waves": "waves", "ctas_on_sm": "CTAs on an SM",
-    "shared_bytes": "shared bytes", "registers": "registers", "registers_spilled": "registers spilled", "instruction": "instruction",
-}  # fmt: skip
-
-
 def missing_sizes(names: list[str]) -> str:
     """What a search takes for sizes that nobody gave; "" without any."""
     from minitriton.runtime.tuning.model import UNKNOWN_SIZE
 
     unknown = f"without a size: {', '.join(names)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
     return f"{unknown}, an unknown stride as not 1" if names else ""
-
-
-class Tables(TypedDict):
-    """What a search says, as tables: what it knows of constants and limits, configurations that fit, the fastest first, and dropped ones."""
-
-    title: str
-    said: list[str]
-    head: list[str]
-    rows: list[list[Any]]
-    dropped_head: list[str]
-    dropped: list[list[Any]]
-
-
-def tables_of(found: dict[str, Any], made_up: str) -> Tables:
-    """Of what `explain` says as JSON."""
-    constants = list(dict.fromkeys(name for each in found["candidates"] for name in each["config"]))
-    rows = [
-        [
-            number + 1,
-            *(each["config"].get(name, "") for name in constants),
-            *(each[name] for name in _COLUMNS),
-            each["why"],
-        ]
-        for number, each in enumerate(found["candidates"])
-    ]
-    dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
-    said = [f"{name}: {what}" for name, what in found["roles"].items()]
-    said.append("there are " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found["limits"].items()))
-    said += [made_up] if made_up else []
-    title = ", ".join([f"{found['kernel']} for {found['target']}", *(f"{n}={v}" for n, v in found["sizes"].items())])
-    return {
-        "title": title, "said": said, "head": ["", *constants, *_COLUMNS.values(), "why"], "rows": rows,
-        "dropped_head": ["configuration", "for", "needed", "limit", "why"], "dropped": dropped,
-    }  # fmt: skip
-
-
-def _page(found: dict[str, Any], made_up: str) -> str:
-    """The tables as a page that needs nothing else."""
-    made = tables_of(found, made_up)
-    title = escape(made["title"])
-    return (
-        f"<!doctype html><meta charset='utf-8'><title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><ul>"
-        + "".join(f"<li>{escape(line)}</li>" for line in made["said"])
-        + f"</ul><h2>{len(made['rows'])} configurations fit</h2>"
-        + _table(made["head"], made["rows"])
-        + f"<h2>{len(made['dropped'])} are dropped</h2>"
-        + _table(made["dropped_head"], made["dropped"])
-    )
-
-
-def _table(head: list[str], rows: list[list[Any]]) -> str:
-    def cell(value: object) -> str:
-        if isinstance(value, int | float):
-            return f"<td class=n>{value if isinstance(value, int) else format(value, '.2f')}</td>"
-        return f"<td>{escape(str(value))}</td>"
-
-    lines = ["<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows]
-    return (
-        "<table><tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>" + "\n".join(lines) + "</table>"
-    )
 
 
 def sizes_of(texts: list[str], kernel: JITCallable) -> dict[str, int]:
