@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import run_as_triton
-from minitriton.codegen.assemble_ptx import Cubin
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.commands import cli, opt
 
 KERNELS = """import triton
