@@ -45,7 +45,9 @@ def run_explain(given: argparse.Namespace) -> int:
     """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
     path, _, line = str(given.source or "").rpartition(":")
     if not line.isdigit() or not path:
-        raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
+        return _run_resources(given)
+    if given.triton:
+        raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
     asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
     session = ExplorerSession()
     with noting_choices() as made:
@@ -61,6 +63,16 @@ def run_explain(given: argparse.Namespace) -> int:
     else:
         print(text_of(found, colour=is_coloured()))
     return 0
+
+
+def _run_resources(given: argparse.Namespace) -> int:
+    from minitriton.explorer.command import recording_of
+    from minitriton.explorer.resources_command import run_resources
+
+    if given.in_flight:
+        help = "write FILE.py:LINE"
+        raise MinitritonError(f"{given.source!r} names no line, whose ops --in-flight lists", help=help)
+    return run_resources(*recording_of(given), given)
 
 
 def choices_on(made: list[Choice], path: Path, line: int) -> list[dict[str, Any]]:

@@ -107,6 +107,7 @@ NOTHING = [
     (["record", "--each", "0", "train.py"], "argument --each: 0 is less than 1"),
     (["tune", "k.py:k", "--most", "0"], "argument --most: 0 is less than 1"),
     (["measure", "s.db", "--metrics", "cycles", "--jobs", "0"], "argument --jobs: 0 is less than 1"),
+    (["fuzz", "--oracles", ""], "nothing to compare"),
     (["diff", "k.py:k", "--context", "-1"], "argument --context: -1 is less than 0"),
 ]
 

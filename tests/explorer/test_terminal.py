@@ -17,6 +17,7 @@ from minitriton.explorer.execution import Ran, counts_by_line
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
+from minitriton.explorer.resources_command import is_instruction
 from minitriton.explorer.terminal import background, painted
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.layouts.to_linear import to_linear_layout
@@ -68,9 +69,39 @@ MATMUL = (
     "--signature",
     "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16,M=64,N=64,K=64",
 )
-POINTERS = (
-    "*fp16:16,*fp16:16,*fp32:16,i32,i32,i32:16,i32:16,1,i32:16,1,i32:16,BM=64,BN=64,BK=32,GROUP=8,ACC=fp32"
-)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("        mov.u32         %r1, %ctaid.x;", True), ("@%p1 bra $L__BB0_2;", True), ("    ret;", True), ("$L__BB0_2:", False), (".reg .b32 %r<5>;", False),
+        ("// demand: x", False), ("}", False), ("", False), ("    @!P0 LDG.E R2, [R4.64] ;", True), (".L_x_0:", False), ("    EXIT ;", True),
+        ("v_add_u32_e32 v1, v2, v3   // 000000001", True), ("s_endpgm", True), (".LBB0_1:", False), (".amdgcn_target \"amdgcn\"", False),
+    ],
+)  # fmt: skip
+def test_instructions_are_told_from_other_lines(line: str, expected: bool) -> None:
+    assert is_instruction(line) is expected
+
+
+def test_what_a_kernel_takes_is_said_next_to_tritons(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton")
+    columns = json.loads(said(capsys, "explain", "running_sums", "--triton", "--json"))["resources"]
+    assert list(columns) == ["minitriton", "Triton 3.6.0"]
+    for taken in columns.values():
+        assert 16 < taken["registers a thread"] < 256 and taken["bytes of shared memory a block"] == 8192
+        assert taken["bytes spilled"] == 0 and taken["warps a block"] == 4
+        assert 100 < taken["instructions of PTX"] < 600 and 100 < taken["instructions of SASS"] < 600
+    text = said(capsys, "explain", f"{SOFTMAX}:softmax", "--signature", SIGNATURE)
+    assert "softmax for cuda:90" in text and re.search(r"registers a thread +\d+\n", text)
+    assert "scalar registers" in said(capsys, "explain", "running_sums", "--arch", "gfx942")
+
+
+def test_lines_and_kernels_have_their_own_questions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "running_sums", "--in-flight"]) == main(["explain", f"{SOFTMAX}:12", "--triton"]) == 1
+    assert "names no line" in (errors := capsys.readouterr().err) and "compares whole kernels" in errors
+
+
+POINTERS = "*fp16:16,*fp16:16,*fp32:16,i32,i32,i32:16,i32:16,1,i32:16,1,i32:16,BM=64,BN=64,BK=32,GROUP=8,ACC=fp32"
 
 
 def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.CaptureFixture[str]) -> None:
