@@ -21,8 +21,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.lattice import AxisInfo
-from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
+from minitriton.analysis.axis_info.lattice import AxisInfo, access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true

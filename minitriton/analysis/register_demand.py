@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.axis_info.types import axis_lengths
+from minitriton.analysis.axis_info.lattice import axis_lengths
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import KeepsData, ViewOfTensor

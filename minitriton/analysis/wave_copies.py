@@ -13,7 +13,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.access_width import access_width, buffer_width, run_in_buffer
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.analysis.shared_memory.membar import can_skip_barrier
 from minitriton.dialects import ttg

@@ -46,11 +46,10 @@ from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared, directive
-from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, follows, var
 from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
 from minitriton.dialects.tt.format import Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER
-from minitriton.dialects.tt.traits import VerifiedElementwise
+from minitriton.dialects.tt.traits import I32_TENSOR, PTR, TENSOR, VerifiedElementwise, follows, var
 from minitriton.dialects.tt.types import (
     TensorDescType,
     element_type,

@@ -64,14 +64,9 @@ def kernels_in(folder: Path) -> list[Path]:
 
 
 _OPTIONS = (
-    "num_warps",
-    "num_ctas",
-    "num_stages",
-    "maxnreg",
-    "enable_fp_fusion",
-    "launch_cooperative_grid",
+    "num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid",
     "sanitize_overflow",
-)
+)  # fmt: skip
 
 
 def compiled_with(path: Path) -> tuple[int | str | None, dict[str, int | bool]]:

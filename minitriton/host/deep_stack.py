@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from minitriton.errors import MinitritonError, SourceLocation
-from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.locks import finished_before_forks
 
 T = TypeVar("T")
 

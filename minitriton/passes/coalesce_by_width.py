@@ -32,7 +32,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.analysis.slices.def_use import ConnectedData
 from minitriton.dialects import tt, ttg

@@ -21,8 +21,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.lattice import AxisInfo
-from minitriton.analysis.axis_info.types import pointee_bytes
+from minitriton.analysis.axis_info.lattice import AxisInfo, pointee_bytes
 from minitriton.dialects import arith
 from minitriton.dialects.facts import MayLoseContiguity
 from minitriton.dialects.facts.memory_access import MemoryAccess

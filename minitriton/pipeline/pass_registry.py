@@ -72,18 +72,10 @@ class Property(StrEnum):
     MACHINE_CODE = "machine code"
 
 
-INVALIDATED_UNLESS_KEPT = frozenset(
-    {
-        Property.SCHEDULED,
-        Property.DOT_OPERANDS_FENCED,
-        Property.DOT_REGISTERS_HELD,
-        Property.EXCHANGES_LOWERED,
-        Property.GLOBAL_SCRATCH,
-        Property.SHARED_ALLOCATED,
-        Property.COPIES_FENCED,
-        Property.BARRIERS,
-    }
-)
+INVALIDATED_UNLESS_KEPT = frozenset([
+    Property.SCHEDULED, Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD, Property.EXCHANGES_LOWERED,
+    Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.COPIES_FENCED, Property.BARRIERS,
+])  # fmt: skip
 """Facts about every single op: a pass that makes, moves or replaces ops invalidates them unless it says that it keeps them."""
 
 TEXT = frozenset({Property.LLVM_IR, Property.PTX, Property.MACHINE_CODE})

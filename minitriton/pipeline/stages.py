@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton import knobs
-from minitriton.analysis.axis_info.types import axis_lengths
+from minitriton.analysis.axis_info.lattice import axis_lengths
 from minitriton.codegen.assemble_ptx import AssemblePTX
 from minitriton.codegen.assembled_code import Cubin
 from minitriton.dialects import tt, ttg

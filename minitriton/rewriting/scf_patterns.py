@@ -250,15 +250,9 @@ def _forward_in_order(loop: _Loop, rewriter: Rewriter) -> bool:
 
 
 _RULES: tuple[_Rule, ...] = (
-    _drop_invariant_carried,
-    _drop_invariant_forwarded,
-    _condition_is_true_in_body,
-    _comparison_is_known_in_body,
-    _drop_unused_forwarded,
-    _merge_equal_forwarded,
-    _drop_unused_carried,
-    _forward_in_order,
-)
+    _drop_invariant_carried, _drop_invariant_forwarded, _condition_is_true_in_body, _comparison_is_known_in_body,
+    _drop_unused_forwarded, _merge_equal_forwarded, _drop_unused_carried, _forward_in_order,
+)  # fmt: skip
 """In the order in which they are tried."""
 
 

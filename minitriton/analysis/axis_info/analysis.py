@@ -34,8 +34,17 @@ from minitriton.analysis.assumptions import Promise, promises
 from minitriton.analysis.axis_info import rules_arith as rules_arith
 from minitriton.analysis.axis_info import rules_shape as rules_shape
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
-from minitriton.analysis.axis_info.lattice import HINTS, RULES, AxisInfo, join, unknown, with_hints
-from minitriton.analysis.axis_info.types import access_shape, rank_of, splat_integer
+from minitriton.analysis.axis_info.lattice import (
+    HINTS,
+    RULES,
+    AxisInfo,
+    access_shape,
+    join,
+    rank_of,
+    splat_integer,
+    unknown,
+    with_hints,
+)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function

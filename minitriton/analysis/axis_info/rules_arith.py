@@ -29,14 +29,20 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at, join, unknown
-from minitriton.analysis.axis_info.types import (
+from minitriton.analysis.axis_info.lattice import (
+    MAX_DIVISOR,
+    RULES,
+    AxisInfo,
+    Facts,
     axis_lengths,
     constant_result,
+    divisibility_at,
     integer_width,
     is_splat,
+    join,
     pointee_bytes,
     signed,
+    unknown,
     unsigned,
 )
 from minitriton.dialects import arith, tt

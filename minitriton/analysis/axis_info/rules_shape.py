@@ -16,19 +16,17 @@ from minitriton.analysis.axis_info.lattice import (
     AxisInfo,
     Facts,
     anything,
-    divisibility_at,
-    power_of_two_part,
-    unknown,
-)
-from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,
+    divisibility_at,
     integer_width,
     is_integer,
     pointee_bytes,
+    power_of_two_part,
     rank_of,
     signed,
     splat_integer,
+    unknown,
     unsigned,
 )
 from minitriton.dialects import arith, tt, ttg

@@ -22,12 +22,8 @@ from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.regions import is_defined_outside
 
 VIEWS = (
-    ttg.MemDescIndexOp,
-    ttg.MemDescSubsliceOp,
-    ttg.MemDescTransOp,
-    ttg.MemDescReshapeOp,
-    ttg.MemDescReinterpretOp,
-)
+    ttg.MemDescIndexOp, ttg.MemDescSubsliceOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescReinterpretOp,
+)  # fmt: skip
 """Ops that give another view of a buffer and touch nothing."""
 
 _SAME_BUFFER = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescSubsliceOp)

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import axis_lengths, integer_width, pointee_bytes
+from minitriton.analysis.axis_info.lattice import axis_lengths, integer_width, pointee_bytes
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.compare import (

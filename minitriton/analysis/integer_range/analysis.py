@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.assumptions import assumed_in, is_defined_in
-from minitriton.analysis.axis_info.types import integer_width
+from minitriton.analysis.axis_info.lattice import integer_width
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,

@@ -18,7 +18,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.types import axis_lengths, integer_width, splat_integer
+from minitriton.analysis.axis_info.lattice import axis_lengths, integer_width, splat_integer
 from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,

@@ -22,8 +22,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import apply, apply_lazily, each_lane, operands_of, refuse_fp8
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.inline_assembly import inline_assembly
-from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, overloaded
+from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, inline_assembly, overloaded
 from minitriton.codegen.nvidia import LOWERINGS, lowers
 from minitriton.codegen.registers import Constants, Pointwise, Range, Registers
 from minitriton.codegen.types import F16, F32, I32, scalar_type

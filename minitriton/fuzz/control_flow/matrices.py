@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minitriton.fuzz.control_flow.builder import ProgramBuilder
-from minitriton.fuzz.control_flow.program import Buffer
+from minitriton.fuzz.control_flow.builder import Buffer, ProgramBuilder
 from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, INT32, Element
 
 STORES = 6

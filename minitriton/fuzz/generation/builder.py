@@ -143,18 +143,9 @@ class KernelBuilder:
         fill, low, high = "random", 0, 0
         if element.is_float:
             kinds = [
-                "quarters",
-                "quarters",
-                "eighths",
-                "small",
-                "small",
-                "counts",
-                "normal",
-                "normal",
-                "positive",
-                "zeros",
-                "special",
-            ]
+                "quarters", "quarters", "eighths", "small", "small", "counts", "normal", "normal", "positive",
+                "zeros", "special",
+            ]  # fmt: skip
             fill = "quarters" if written else pick.choice(kinds)
             if element.is_fp8 and fill in ("normal", "positive", "special"):
                 fill = "small"

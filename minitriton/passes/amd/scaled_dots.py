@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import BoolAttr, TensorType, bf16, i8
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, TensorType, bf16, i8
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
@@ -43,7 +43,7 @@ from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.rewriter import Rewriter
 from minitriton.target.amd import SCALED_MFMA
 
-WarpsOf = Callable[[Operation, tuple[int, ...], int, int], tuple[int, ...]]
+WarpsOf = Callable[[Operation, tuple[int, ...], int], tuple[int, ...]]
 """How so many waves share the result of a dot, by instructions of so many rows."""
 
 NATIVE = ("e2m1", "e4m3", "e5m2")
@@ -65,15 +65,17 @@ def scaled_rows(shape: Sequence[int], depth: int, size: int) -> int:
 def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of: WarpsOf) -> bool:
     """The dot in the layout of a scaled instruction; False where there is none."""
     formats = (dot.a_elem_type.data.value, dot.b_elem_type.data.value)
-    shape, warps = shape_of(dot.result), num_warps(dot)
-    if any(each not in NATIVE for each in formats) or len(shape) == 3 or warps == 1:
+    shape = shape_of(dot.result)
+    if any(each not in NATIVE for each in formats) or len(shape) == 3 or num_warps(dot) == 1:
+        return False
+    if any(has_float_scale(scale) for scale in (dot.a_scale, dot.b_scale)):
         return False
     is_packed = (bool(dot.lhs_k_pack.value.data), bool(dot.rhs_k_pack.value.data))
     depth = shape_of(dot.a)[-1] * (2 if formats[0] == "e2m1" and is_packed[0] else 1)
     rows = scaled_rows(shape, depth, size)
     if not rows:
         return False
-    per_cta = warps_of(dot, shape, warps, rows)
+    per_cta = warps_of(dot, shape, rows)
     scales = (dot.a_scale, dot.b_scale)
     result = cast(TensorType, dot.result.type)
     tiles = tiles_for_scales(scales, rows, shape, per_cta)
@@ -95,6 +97,11 @@ def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of:
     )  # fmt: skip
     rewriter.replace_with(dot, ttg.ConvertLayoutOp(new.result, result))
     return True
+
+
+def has_float_scale(scale: SSAValue | None) -> bool:
+    """Whether scales are those of nvfp4, floats of 16 numbers each, which no instruction takes."""
+    return scale is not None and isinstance(cast(TensorType, scale.type).element_type, AnyFloat)
 
 
 def _operand(
@@ -202,17 +209,18 @@ class UpcastOperand(ScaledOperand):
         """`value` in 16 bits, times its scales."""
         if self.form in ("bf16", "fp16"):
             return value
-        if scale is None:
+        if scale is None or has_float_scale(scale):
             return super().scaled(value, scale)
         k_dim = len(shape_of(value)) - 1 - self.index
-        wide = unpacked(value, k_dim, self.compute) if self.is_fp4 else with_element(value, self.compute)
+        axis = self.packed_axis(k_dim)
+        wide = unpacked(value, axis, self.compute) if self.is_fp4 else with_element(value, self.compute)
         if isinstance(scale.owner, Operation):
             scale.owner.attributes[_SOURCE] = BoolAttr.from_bool(True)
         scale = self.as_of_left(scale)
         repeated = self.repeated(self.as_float(scale, bf16), k_dim, _GROUP)
         factor = self.add(ttg.ConvertLayoutOp(repeated, tensor_type(wide.get_shape(), bf16, wide.encoding)))
         if self.is_fp4:
-            result = self.add(amdg.ScaledUpcastFp4Op(value, factor, k_dim, wide))
+            result = self.add(amdg.ScaledUpcastFp4Op(value, factor, axis, wide))
         else:
             result = self.add(amdg.ScaledUpcastFp8Op(value, factor, wide))
         return result if self.dot.fast_math.value.data else self.nan_where(result, scale, k_dim, _GROUP)

@@ -82,13 +82,9 @@ def _is_for_copies(wait: ttng.WaitBarrierOp) -> bool:
 
 
 _FOR_COPIES = (
-    ttng.InitBarrierOp,
-    ttng.BarrierExpectOp,
-    ttng.AsyncTMACopyGlobalToLocalOp,
-    ttng.WaitBarrierOp,
-    ttng.InvalBarrierOp,
-    ttg.LocalDeallocOp,
-)
+    ttng.InitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp, ttng.WaitBarrierOp,
+    ttng.InvalBarrierOp, ttg.LocalDeallocOp,
+)  # fmt: skip
 
 
 def _hoist_wait(wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> None:

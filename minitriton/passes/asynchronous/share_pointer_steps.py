@@ -27,7 +27,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
-from minitriton.analysis.axis_info.types import access_shape
+from minitriton.analysis.axis_info.lattice import access_shape
 from minitriton.analysis.in_flight.outstanding import dot_of
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_threads

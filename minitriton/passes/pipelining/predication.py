@@ -23,18 +23,10 @@ from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.rewriter import Inserter
 
 _HARMLESS = (
-    ttng.FenceAsyncSharedOp,
-    ttg.AsyncCommitGroupOp,
-    ttg.AsyncWaitOp,
-    ttg.LocalAllocOp,
-    ttg.LocalLoadOp,
-    ttg.LocalStoreOp,
-    tt.DescriptorLoadOp,
-    tt.DescriptorGatherOp,
-    ttng.TensormapCreateOp,
-    ttng.TensormapFenceproxyAcquireOp,
-    UnregisteredOp,
-)
+    ttng.FenceAsyncSharedOp, ttg.AsyncCommitGroupOp, ttg.AsyncWaitOp, ttg.LocalAllocOp, ttg.LocalLoadOp,
+    ttg.LocalStoreOp, tt.DescriptorLoadOp, tt.DescriptorGatherOp, ttng.TensormapCreateOp,
+    ttng.TensormapFenceproxyAcquireOp, UnregisteredOp,
+)  # fmt: skip
 """Ops with an effect that does no harm in an iteration that is not there, and those of tests."""
 
 _CONDITIONS: dict[type[Operation], int] = {

@@ -43,24 +43,10 @@ _FIXED = (
 """Classes of what never changes, and is equal to nothing else."""
 _NUMBERS = (bool, int, float, complex)
 _WRAPPERS = (staticmethod, classmethod)
-_GENERATED = frozenset(
-    [
-        "__init__",
-        "__repr__",
-        "__eq__",
-        "__hash__",
-        "__setattr__",
-        "__delattr__",
-        "__replace__",
-        "__new__",
-        "__getnewargs__",
-        "_make",
-        "_replace",
-        "_asdict",
-        "_fields",
-        "_field_defaults",
-    ]
-)
+_GENERATED = frozenset([
+    "__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__", "__new__",
+    "__getnewargs__", "_make", "_replace", "_asdict", "_fields", "_field_defaults",
+])  # fmt: skip
 """What the standard library gives a dataclass or a named tuple."""
 _MISSING = object()
 _MOST_CLASSES = 4096
