@@ -310,9 +310,7 @@ def test_how_long_an_axis_is_in_memory_is_not_searched(
     assert said in text and set(re.findall(r"(\w+): \d", first)) == searched
 
 
-@pytest.mark.parametrize(
-    "name", ["bench_sort", "bench_rotary", "bench_bias_relu", "held_row_products"]
-)
+@pytest.mark.parametrize("name", ["bench_sort", "bench_rotary", "bench_bias_relu", "held_row_products"])
 def test_what_a_kernel_names_as_worth_trying_is_searched(name: str) -> None:
     task = corpus.task(name)
     assert isinstance(task.source, ASTSource)
