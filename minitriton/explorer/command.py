@@ -112,10 +112,16 @@ def run_layout(given: argparse.Namespace) -> int:
 
 
 def run_explain(given: argparse.Namespace) -> int:
-    """`minitriton explain`."""
-    from minitriton.explorer import explain_command
+    """`minitriton explain`: of a line, or of a kernel."""
+    from minitriton.explorer import explain_command, resources_command
 
-    return explain_command.run_explain(given)
+    path, _, line = str(given.source or "").rpartition(":")
+    if path and line.isdigit():
+        return explain_command.run_explain(given)
+    if given.in_flight:
+        help = "write FILE.py:LINE"
+        raise MinitritonError(f"{given.source!r} names no line, whose ops --in-flight lists", help=help)
+    return resources_command.run_resources(*recording_of(given), given)
 
 
 def run_run(given: argparse.Namespace) -> int:

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 
 def run_explain(given: argparse.Namespace) -> int:
     """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
-    path, _, line = str(given.source or "").rpartition(":")
-    if not line.isdigit() or not path:
-        return _run_resources(given)
+    path, _, line = str(given.source).rpartition(":")
     if given.triton:
         raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
     asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
@@ -63,16 +61,6 @@ def run_explain(given: argparse.Namespace) -> int:
     else:
         print(text_of(found, colour=is_coloured()))
     return 0
-
-
-def _run_resources(given: argparse.Namespace) -> int:
-    from minitriton.explorer.command import recording_of
-    from minitriton.explorer.resources_command import run_resources
-
-    if given.in_flight:
-        help = "write FILE.py:LINE"
-        raise MinitritonError(f"{given.source!r} names no line, whose ops --in-flight lists", help=help)
-    return run_resources(*recording_of(given), given)
 
 
 def choices_on(made: list[Choice], path: Path, line: int) -> list[dict[str, Any]]:
