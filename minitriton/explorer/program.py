@@ -185,6 +185,7 @@ def _architecture(source: Any) -> int | str | None:
 
 def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
+    corpus.require_own_launch(asked.source, {"--signature": asked.signature})
     task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or default_arch())
     if asked.kernel_text is not None:
         raise MinitritonError(

@@ -138,6 +138,12 @@ def operand_layout(op: Operation, layout: DistributedEncoding) -> DistributedEnc
     return None if rule is None else rule.of_operands(op, layout)
 
 
+def operand_layouts(op: Operation, layout: DistributedEncoding) -> list[DistributedEncoding | None]:
+    """`operand_layout` of each operand, where they may differ."""
+    rule = LayoutRule.of(op)
+    return [None] * len(op.operands) if rule is None else rule.of_each_operand(op, layout)
+
+
 def swizzled_or_not(op: Operation, layout: SwizzledShared, row_bits: int, is_wanted: bool, name: str) -> SwizzledShared:
     """`layout`, or one without a swizzle if that is not wanted, for rows of `row_bits`; the option `swizzle` of the pass `name` says it."""
     if layout.max_phase == 1:

@@ -23,7 +23,8 @@ from xdsl.ir import Operation
 
 from minitriton import knobs
 from minitriton.analysis.axis_info.lattice import axis_lengths
-from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin
+from minitriton.codegen.assemble_ptx import AssemblePTX
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas
