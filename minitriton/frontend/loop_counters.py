@@ -8,6 +8,8 @@ range(n, 0, -2)              scf.for %i = %c0 to %n step %c2                    
 Triton 3.6.0 widens all bounds as signed if the variable is, and compares unsigned ones as signed.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue

@@ -121,7 +121,7 @@ def _restated(found: Parameters, signature: str, file: str) -> Parameters:
         )
     stated = Parameters()
     for name, item in zip(names, given, strict=True):
-        kind, hint = typed(item)
+        kind, hint = typed(item, name)
         if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in (None, DIVISIBLE):
             raise MinitritonError(
                 f"argument {name!r} of {file} is {found.kinds[name]}, and the signature says {item!r}",
