@@ -34,7 +34,7 @@ PACKAGES = {
     "emulator": (13690, 74, 0),
     "errors": (154, 1, 0),
     "explorer": (9275, 54, 1),
-    "frontend": (8299, 37, 0),
+    "frontend": (8301, 37, 0),
     "fuzz": (8533, 44, 1),
     "host": (1460, 16, 0),
     "interpreter": (5336, 34, 0),
@@ -136,7 +136,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159294,
+    "lines": 159296,
     "files": 856,
     "files under 40 lines": 129,
     "modules with one importer": 179,
