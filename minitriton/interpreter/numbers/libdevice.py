@@ -4,8 +4,6 @@ In: a `tt.extern_elementwise`. Out: the NumPy function of the same name, for flo
 with a rounding to nearest (`_rn`) are the plain ones. Of a function that NumPy lacks, the library's own code is run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

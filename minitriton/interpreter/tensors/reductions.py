@@ -8,8 +8,6 @@ A scan goes from left to right, one element after the other: a, a·b, (a·b)·c,
 run on slices, runs once per element.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

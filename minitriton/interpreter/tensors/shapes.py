@@ -3,8 +3,6 @@
 tt.make_range 0..4 = [0, 1, 2, 3]        tt.join a, b = stacked along a new last axis        tt.split: its inverse
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
