@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from minitriton.emulator.kernel_arguments import MappedArray
-from minitriton.emulator.memory.trace import Trace
+from minitriton.emulator.memory.device import Trace
 from minitriton.emulator.report import Report
 from minitriton.interpreter.memory.trace import WORDS, Contents
 
