@@ -243,7 +243,9 @@ def test_arguments_may_be_given_with_those_that_are_compiled_in() -> None:
     driver = RecordingDriver()
     made = launcher(["*fp32", "i32"], driver)
     made.ways = {4: (0, 2), 3: (0, 1)}
-    assert made.launch_plain(1, 1, 1, 0, (tensor, None, 7, "constant")) and made.launch_plain(1, 1, 1, 0, (tensor, 8, 1))
+    assert made.launch_plain(1, 1, 1, 0, (tensor, None, 7, "constant")) and made.launch_plain(
+        1, 1, 1, 0, (tensor, 8, 1)
+    )
     assert [parameters[:12] for _, parameters in driver.launches] == [struct.pack("Qi", 4096, n) for n in (7, 8)]
     assert not made.launch_plain(1, 1, 1, 0, (tensor, 7, None, "constant"))
     assert not made.launch_plain(1, 1, 1, 0, (tensor,) * 5) and made.launch_plain(1, 1, 1, 0, (tensor, 9))

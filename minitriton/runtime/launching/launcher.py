@@ -8,7 +8,6 @@ without checks, for the generated launch paths.
 from __future__ import annotations
 
 import ctypes
-import functools
 import operator
 import struct
 from collections.abc import Callable, Mapping
