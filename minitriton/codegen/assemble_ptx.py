@@ -105,10 +105,12 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
         assembler = self.assembler or assembler_for(ptx)
         architecture = architecture_of(self.arch)
         flags = [] if self.enable_fp_fusion else ["--fmad=false"]
-        if self.registers.isdigit():
-            flags.append(f"--maxrregcount={self.registers}")
-        flags += self.flags.split()
         entry = _first_entry(ptx)
+        if self.registers.isdigit() and assembler == "ptxas":
+            flags.append(f"--maxrregcount={self.registers}")
+        elif self.registers.isdigit() and entry is not None and ".maxnreg" not in ptx:
+            ptx = entry.limited(ptx, int(self.registers))
+        flags += self.flags.split()
         may_choose = self.registers == "auto" and assembler == "nvjitlink" and ".maxnreg" not in ptx
         if not may_choose or entry is None or ptx.count("\n") > MOST_LINES:
             made = assemble(ptx, architecture.sm, flags, assembler)
@@ -123,6 +125,10 @@ class _Entry(NamedTuple):
     name: str
     threads: int
     end: int
+
+    def limited(self, ptx: str, registers: int) -> str:
+        """The kernel with a limit of registers. (nvJitLink takes `--maxrregcount` and does nothing.)"""
+        return f"{ptx[: self.end]}.maxnreg {registers}\n{ptx[self.end :]}"
 
 
 def _first_entry(ptx: str) -> _Entry | None:
@@ -150,8 +156,7 @@ class _Search:
         self.under = functools.cache(self._under)
 
     def _assembled(self, limit: int | None, assembler: str) -> Assembled:
-        end = self.entry.end
-        ptx = self.ptx if limit is None else f"{self.ptx[:end]}.maxnreg {limit}\n{self.ptx[end:]}"
+        ptx = self.ptx if limit is None else self.entry.limited(self.ptx, limit)
         return assemble(ptx, self.sm.sm, self.flags, assembler)
 
     def _under(self, limit: int | None, assembler: str = "nvjitlink") -> Attempt | None:

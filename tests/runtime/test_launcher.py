@@ -252,6 +252,18 @@ def test_arguments_may_be_given_with_those_that_are_compiled_in() -> None:
     assert len(driver.launches) == 3
 
 
+def test_what_stands_for_a_tensor_of_a_gpu_is_passed_as_it_is() -> None:
+    part = lambda kind: SimpleNamespace(device=SimpleNamespace(type=kind), data_ptr=lambda: 4096)  # noqa: E731
+    driver = RecordingDriver()
+    made = launcher(["*fp32", "i32"], driver)
+    for _ in range(2):
+        assert made.launch_plain(1, 1, 1, 0, (part("cuda"), 5))
+        assert made.launch_plain(1, 1, 1, 0, (SimpleNamespace(is_cuda=True, **vars(part("cuda"))), 5))
+        assert not made.launch_plain(1, 1, 1, 0, (part("cpu"), 5))
+        assert not made.launch_plain(1, 1, 1, 0, (4096, 5)) and not made.launch_plain(1, 1, 1, 0, (None, 5))
+    assert len(driver.launches) == 4
+
+
 def test_a_launcher_is_of_its_process() -> None:
     assert pickle.loads(pickle.dumps(launcher(["i32"], RecordingDriver()))) is None
 

@@ -87,6 +87,11 @@ _PLAIN = {
 """What is so of an argument that is passed as it is, by the code of its parameter."""
 
 
+def _on_gpu(value: Any) -> bool:
+    """Whether a tensor, or what a program has in a tensor's place, is in memory of a GPU."""
+    return hasattr(value, "data_ptr") and getattr(getattr(value, "device", None), "type", None) == "cuda"
+
+
 def _not_plain(*_: object) -> None:
     return None
 
@@ -153,10 +158,13 @@ class Launcher:
 
     def launch_plain(self, x: int, y: int, z: int, stream: int, arguments: tuple[Any, ...]) -> bool:
         """Enqueues a launch with as many arguments as one of `ways` says, if those passed are tensors of a GPU and numbers that fit; else False."""
-        call = self._plain_calls.get(len(arguments)) or self._plain_call(len(arguments))
+        count = len(arguments)
+        call = self._plain_calls.get(count) or self._plain_call(count, _PLAIN)
         try:
             code = call(x, y, z, stream, *arguments)
-        except (AttributeError, TypeError):
+        except AttributeError:  # what has an address, but is no tensor
+            code = self._plain_call(count, _PLAIN | {"Q": "on_gpu({0})"})(x, y, z, stream, *arguments)
+        except TypeError:
             return False
         if code == NO_CONTEXT:
             self.driver.set_current_device(self.device)
@@ -165,19 +173,19 @@ class Launcher:
             self.check(code, (x, y, z))
         return code is not None
 
-    def _plain_call(self, count: int) -> Callable[..., int | None]:
-        """`call(x, y, z, stream, *arguments) -> CUresult` with `count` arguments; None for those that are not plain."""
+    def _plain_call(self, count: int, plain: Mapping[str, str]) -> Callable[..., int | None]:
+        """`call(x, y, z, stream, *arguments) -> CUresult` with `count` arguments; None for those that are not `plain`."""
         passed = self.ways.get(count, range(count))
         if len(passed) != len(self._codes):
             return _not_plain
         names = [f"a{number}" for number in range(count)]
         pairs = [(names[at], code) for at, code in zip(passed, self._codes, strict=True)]
-        checks = [_PLAIN.get(code, "False").format(name) for name, code in pairs]
+        checks = [plain.get(code, "False").format(name) for name, code in pairs]
         values = [f"{name}.data_ptr()" if code == "Q" else name for name, code in pairs]
         call = self._plain_calls[count] = eval(
             f"lambda x, y, z, stream, {', '.join(names)}: "
             f"launch(x, y, z, stream, {', '.join(values)}) if {' and '.join(checks) or True} else None",
-            {"launch": self.positional(())},
+            {"launch": self.positional(()), "on_gpu": _on_gpu},
         )
         return call
 
