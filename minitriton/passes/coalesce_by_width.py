@@ -126,7 +126,8 @@ class CoalesceByWidth(Pass, stage="ttgir"):
         groups = {
             (value, shape): group
             for (value, shape), group in groups.items()
-            if (value, shape[0], shape[1][0]) not in scanned  # as many rounds of shuffles as a thread has runs of neighbours
+            if (value, shape[0], shape[1][0])
+            not in scanned  # as many rounds of shuffles as a thread has runs of neighbours
         }
         widths = [[_width(axis_info, access) for access in group] for group in groups.values()]
         for group, own in zip(groups.values(), widths, strict=True):

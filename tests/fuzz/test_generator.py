@@ -77,4 +77,4 @@ def test_the_generator_reaches_the_language() -> None:
 
 def test_a_product_along_one_element_is_known_in_the_shape_that_is_left() -> None:
     """A later `tl.gather` of it found numbers of three dimensions for a row, and the generator failed."""
-    assert generate(kernel_seed(340, 52)).source
+    assert source_of(generate(kernel_seed(340, 52)))

@@ -102,7 +102,9 @@ def _reduction(kind: str, own: bool = False) -> Infer:
         element, fact = _widened(value, kind, own)
         combined = _combined(kind, fact, count, element)
         if isinstance(combined, Ints):
-            combined = Ints(combined.low, combined.high)  # a product along one element has the numbers, in another shape
+            combined = Ints(
+                combined.low, combined.high
+            )  # a product along one element has the numbers, in another shape
         return Value(Type(element, _reduced_shape(value, axis, keep)), combined)
 
     return infer
