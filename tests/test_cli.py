@@ -156,8 +156,11 @@ def test_a_kernel_of_the_corpus_is_compiled_and_checked_by_its_name(capsys: pyte
     ("arguments", "message"),
     [
         (["compile", "running_sum"], "did you mean 'running_sums'?"),
-        (["compile", "running_sums", "--signature", "*fp32"], "has its own signature"),
-        (["check", "running_sums", "--grid", "4"], "has its own launch, and --grid would change it"),
+        (
+            ["compile", "running_sums", "--signature", "*fp32"],
+            "has its own types and launch, and --signature would change them",
+        ),
+        (["check", "running_sums", "--grid", "4"], "has its own types and launch, and --grid would change them"),
     ],
 )
 def test_a_kernel_of_the_corpus_is_taken_as_it_is(

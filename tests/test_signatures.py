@@ -61,3 +61,18 @@ def test_the_example_compiles_with_an_element_type(capsys: pytest.CaptureFixture
     signature = "*fp16:16,*fp16:16,*fp16:16,i32,i32,i32,i32:16,1,i32:16,1,i32:16,64,64,32,4,ACC=tl.float32"
     assert main(["compile", "minitriton_kernels/matmul.py:matmul", "--signature", signature, "--emit", "ttir"]) == 0
     assert "-> tensor<64x64xf32>" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter"),
+    [
+        ("*fp3,i32,4", "x"),
+        ("*fp32,int,4", "n"),
+        ("n=relu,*fp32,4", "n"),
+        ("*fp32,i32:8,4", "n"),
+        ("n=foo:16,*fp32,4", "n"),
+    ],
+)
+def test_what_is_no_type_is_said_of_its_own_parameter(text: str, parameter: str) -> None:
+    with pytest.raises(MinitritonError, match=f"parameter '{parameter}' (is given|has an unknown hint)"):
+        given(text)

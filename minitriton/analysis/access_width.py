@@ -12,8 +12,6 @@ An atomic instruction changes several elements from sm_80 or sm_90 on (`most_at_
     most_at_once("fadd", f32, sm_90)        4: `atom.add.v4.f32`
 """
 
-from __future__ import annotations
-
 from math import gcd
 from typing import Literal, NamedTuple
 
@@ -21,8 +19,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.lattice import AxisInfo
-from minitriton.analysis.axis_info.types import access_shape, axis_lengths, pointee_bits, pointee_bytes
+from minitriton.analysis.axis_info.lattice import AxisInfo, access_shape, axis_lengths, pointee_bits, pointee_bytes
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.compare import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects.attribute_values import is_true

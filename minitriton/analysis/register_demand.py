@@ -9,8 +9,6 @@ Addresses, masks and counters come on top: an assembler can compute them again. 
 scheduler, but for whole tensors.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
@@ -21,7 +19,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.axis_info.types import axis_lengths
+from minitriton.analysis.axis_info.lattice import axis_lengths
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor

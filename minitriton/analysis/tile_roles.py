@@ -13,12 +13,10 @@ Two modules of the same ops are compared op by op, constants by the operands tha
 structural: it stays as it is.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -29,6 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.analysis.access_width import aligned_run, is_prefix, most_elements
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import arith, tt
+from minitriton.dialects.attribute_values import word
 from minitriton.dialects.facts import Contraction, Expensive, Function
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
@@ -64,13 +63,21 @@ class Tile:
     of_dots: tuple[str, ...] = ()
     """`M`, `N` and `K`: sides of dots that it is."""
     is_reduced: bool = False
-    is_split_by_programs: bool = False
+    program_axes: tuple[int, ...] = ()
+    """Axes of the grid whose programs go by it."""
     loops: tuple[int, ...] = ()
     """Numbers of the loops that go by it."""
     extent: str | None = None
     """The parameter that says how long the whole axis is."""
     is_guarded: bool = True
     """Whether each access along it has a mask, wraps around or goes through a descriptor: else the extent must be a multiple of it."""
+    is_fixed: bool = False
+    """Whether it is how long an axis is in memory, as the head size of attention is: another value reads other memory."""
+
+    @property
+    def is_split_by_programs(self) -> bool:
+        """Whether programs go by it."""
+        return bool(self.program_axes)
 
     @property
     def covers_axis(self) -> bool:
@@ -84,6 +91,7 @@ class Tile:
         words += ["all of it"] if self.covers_axis else []
         words += [f"of {self.extent}"] if self.extent else []
         words += [] if self.is_guarded else ["not masked"]
+        words += ["as long as it is in memory"] if self.is_fixed else []
         return ", ".join(words)
 
 
@@ -183,6 +191,11 @@ class TileRoles:
     """Whether a launch may describe the operands of dots in loops (`minitriton-describe-tiles`)."""
 
     @property
+    def fixed(self) -> tuple[str, ...]:
+        """The constants that the arguments of a launch fix, as a stride or a shape would."""
+        return tuple(tile.name for tile in self.tiles.values() if tile.is_fixed)
+
+    @property
     def free(self) -> tuple[str, ...]:
         """The constants that a search may choose."""
         return (*self.tiles, *self.group, *self.split_k, *self.programs, *self.stages)
@@ -258,6 +271,7 @@ def _values(op: Operation) -> Iterator[SSAValue]:
 
 _Division = arith.DivSIOp | arith.DivUIOp
 _Remainder = arith.RemSIOp | arith.RemUIOp
+_Described = tt.MakeTensorDescOp | tt.MakeTensorPtrOp
 
 
 class _Reader:
@@ -399,21 +413,24 @@ class _Reader:
         persistent = {name for op in self.loops for name in self.operands.get((op, 2), ()) if name in scalars}
         persistent |= self._strides_of_programs(scalars)
         grouping = {name for name in scalars if self._meets_program(name)} - split - persistent
+        grouping -= self._lengths_in_masks()
         rest = set(scalars) - split - persistent - grouping - stages
+        tiles = {
+            name: Tile(
+                name,
+                sides.get(name, ()),
+                name in reduced,
+                tuple(sorted(by_program.get(name, ()))),
+                tuple(n for n, loop in enumerate(loops) if any(tile == name for _, tile in loop.parts)),
+                _only(extents.get(name, ())),
+                name not in unguarded,
+            )
+            for name in self.values
+            if name in shaped
+        }
+        strides = self._strides_in_memory()
         return TileRoles(
-            tiles={
-                name: Tile(
-                    name,
-                    sides.get(name, ()),
-                    name in reduced,
-                    name in by_program,
-                    tuple(n for n, loop in enumerate(loops) if any(tile == name for _, tile in loop.parts)),
-                    _only(extents.get(name, ())),
-                    name not in unguarded,
-                )
-                for name in self.values
-                if name in shaped
-            },
+            tiles={n: replace(tile, is_fixed=_is_fixed(tile, is_stride=n in strides)) for n, tile in tiles.items()},
             group=_in_order(self.values, grouping),
             split_k=_in_order(self.values, split),
             programs=_in_order(self.values, persistent),
@@ -456,10 +473,53 @@ class _Reader:
                             note(self.names_of(value), owner.operands[0])
         return found
 
-    def _split_by_programs(self) -> set[str]:
-        found: set[str] = set()
+    def _split_by_programs(self) -> dict[str, set[int]]:
+        """Constants that numbers of programs are multiplied by, with the axes of the grid."""
+        found: dict[str, set[int]] = {}
         for (op, index), names in self.operands.items():
             if isinstance(op, arith.MuliOp) and "program_id" in self.sources(op.operands[1 - index]):
+                numbers = [each for each in self.slice(op.operands[1 - index]) if isinstance(each, tt.GetProgramIdOp)]
+                for name in names:
+                    found.setdefault(name, set()).update("xyz".index(word(each.axis)) for each in numbers)
+        return found
+
+    def _strides_in_memory(self) -> set[str]:
+        """Constants that rows are numbered by: `rows * D`, `(pid * length + step) * D`, or a shape or stride of a descriptor."""
+        found: set[str] = set()
+        for (op, index), names in self.operands.items():
+            if isinstance(op, arith.MuliOp) and not self._is_row(op.operands[1 - index], names):
+                continue
+            described = [op, *(use.operation for result in op.results for use in result.uses)]
+            if isinstance(op, arith.MuliOp) or any(isinstance(each, _Described) for each in described):
+                found |= names
+        return found
+
+    def _is_row(self, value: SSAValue, names: set[str]) -> bool:
+        """Whether `value` numbers rows, not tiles: a range is in it, or something that was itself multiplied by what `names` lacks."""
+        if _shape(value):
+            return any(isinstance(op, tt.MakeRangeOp) for op in self.slice(value))
+        pending = [value]
+        while pending:
+            current = pending.pop()
+            if not isinstance(current, OpResult):
+                continue
+            if isinstance(current.op, arith.AddiOp | arith.ExtSIOp):
+                pending += operand_values(current.op)
+            elif isinstance(current.op, arith.MuliOp):
+                numbers = [n for n, factor in enumerate(current.op.operands) if _number(factor) is not None]
+                if all(self.operands.get((current.op, n), set()) - names for n in numbers):
+                    return True
+        return False
+
+    def _lengths_in_masks(self) -> set[str]:
+        """Constants that positions are compared with."""
+        found: set[str] = set()
+        for (op, _), names in self.operands.items():
+            compared = (
+                op if isinstance(op, arith.CmpiOp) else next((u.operation for r in op.results for u in r.uses), op)
+            )
+            is_splat = op is compared or isinstance(op, tt.SplatOp)
+            if is_splat and isinstance(compared, arith.CmpiOp) and _shape(compared.operands[0]):
                 found |= names
         return found
 
@@ -681,6 +741,13 @@ def _element(value: SSAValue) -> Attribute:
 
 def _bits(element: Attribute) -> int:
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
+
+
+def _is_fixed(tile: Tile, *, is_stride: bool) -> bool:
+    """Whether no parameter says how long the axis is, and it is this tile that does: one tile is all of it, or rows are numbered by it."""
+    if tile.extent is not None or tile.loops:
+        return False
+    return tile.covers_axis or is_stride or (tile.is_reduced and not tile.is_guarded)
 
 
 def _only(parameters: Sequence[str]) -> str | None:

@@ -3,8 +3,6 @@
 ttg.async_copy_global_to_local %p, %b : tensor<64x64x!tt.ptr<f16>, #blocked> -> memdesc<64x64xf16, #shared>       16 bytes a lane, 2 instructions
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from xdsl.dialects import scf
@@ -13,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.access_width import access_width, buffer_width, run_in_buffer
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.analysis.shared_memory.membar import can_skip_barrier
 from minitriton.dialects import ttg

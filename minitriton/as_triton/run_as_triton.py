@@ -106,12 +106,8 @@ _ELSEWHERE = {
 """Triton's modules whose counterpart has another path."""
 
 _LOADED_WITH_TRITON = (
-    "triton.language",
-    "triton.runtime",
-    "triton.runtime.driver",
-    "triton.compiler",
-    "triton.testing",
-)
+    "triton.language", "triton.runtime", "triton.runtime.driver", "triton.compiler", "triton.testing",
+)  # fmt: skip
 """What `import triton` loads too: programs look for these in `sys.modules`."""
 
 ALIAS_FOLDER = Path(__file__).parent / "_alias"

@@ -8,8 +8,6 @@ kernel was assembled and what each gave.
     assemble-ptx{arch=90 assembler=ptxas flags="--opt-level 2"}
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re
@@ -18,6 +16,7 @@ from typing import ClassVar, NamedTuple
 
 from minitriton import knobs
 from minitriton.analysis.register_demand import RegisterDemand
+from minitriton.codegen.assembled_code import Attempt, Cubin
 from minitriton.codegen.assemblers import ASSEMBLERS, assemble, assembler_for, find_ptxas, show_log
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.nvjitlink import Assembled
@@ -28,47 +27,6 @@ from minitriton.target.architectures import LIMITS, Architecture, architecture_o
 
 MOST_LINES = 4000
 """Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
-
-
-class Attempt(NamedTuple):
-    """What assembling under a limit gave (None: no limit); `ctas`: how many of it that an SM holds."""
-
-    limit: int | None
-    registers: int
-    spilled_bytes: int
-    ctas: int
-    is_serialized: bool
-    """Whether ptxas waits for each `wgmma` before the next, for want of registers (C7511, C7512) or otherwise."""
-    cubin: bytes
-    assembler: str = "nvjitlink"
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it is by nvJitLink without a limit."""
-        return self.limit is None and self.assembler == "nvjitlink"
-
-
-class Cubin(bytes):
-    """Machine code. `attempts`: all that were made, where a limit could be chosen; `taken` is one of them."""
-
-    attempts: tuple[Attempt, ...] = ()
-    taken: Attempt | None = None
-
-    @property
-    def unlimited(self) -> bytes | None:
-        """Where this is not nvJitLink's without a limit: that one, for launches whose CTAs all run at once however many registers they take."""
-        if self.taken is None or self.taken.is_free:
-            return None
-        return next((attempt.cubin for attempt in self.attempts if attempt.is_free), None)
-
-    def table(self) -> str:
-        """The attempts in lines, the one taken marked."""
-        rows = [
-            f"{'->' if each is self.taken else '  '} {each.limit or ('no limit' if each.is_free else each.assembler):>8}  {each.registers:3} registers  {each.spilled_bytes:4} bytes spilled  "
-            f"{each.ctas:2} CTAs on an SM{'  wgmma serialized' if each.is_serialized else ''}"
-            for each in self.attempts
-        ]
-        return "\n".join(rows or [f"{len(self)} bytes of machine code"])
 
 
 @register_pass

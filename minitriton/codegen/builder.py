@@ -78,19 +78,9 @@ class Builder:
     """
 
     __slots__ = (
-        "_constants",
-        "_extracted",
-        "_moved",
-        "_numbers",
-        "_parts",
-        "_splats",
-        "_steps",
-        "block",
-        "fusible",
-        "lanes_at_once",
-        "location",
-        "prologue",
-    )
+        "_constants", "_extracted", "_moved", "_numbers", "_parts", "_splats", "_steps", "block", "fusible",
+        "lanes_at_once", "location", "prologue",
+    )  # fmt: skip
 
     def __init__(self, prologue: Block, body: Block, lanes_at_once: int = 8):
         self.prologue = prologue

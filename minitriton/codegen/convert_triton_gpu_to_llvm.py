@@ -6,8 +6,6 @@
 Memory is placed, fences and barriers are where they are needed: earlier passes have written that into the module.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -38,23 +36,12 @@ class ConvertTritonGPUToLLVM(Pass, stage="llir", origin="triton"):
     """Lowers a TTGIR module to the `llvm` and `nvvm` dialects."""
 
     name = "convert-triton-gpu-to-llvm"
-    requires: ClassVar[frozenset[Property]] = frozenset(
-        {
-            Property.TENSOR_IR,
-            Property.ENCODINGS,
-            Property.INLINED,
-            Property.BLOCK_POINTERS_REWRITTEN,
-            Property.DESCRIPTORS_LOWERED,
-            Property.PARTITION_WARPS,
-            Property.DOT_OPERANDS_FENCED,
-            Property.DOT_REGISTERS_HELD,
-            Property.EXCHANGES_LOWERED,
-            Property.GLOBAL_SCRATCH,
-            Property.SHARED_ALLOCATED,
-            Property.COPIES_FENCED,
-            Property.BARRIERS,
-        }
-    )
+    requires: ClassVar[frozenset[Property]] = frozenset([
+        Property.TENSOR_IR, Property.ENCODINGS, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN,
+        Property.DESCRIPTORS_LOWERED, Property.PARTITION_WARPS, Property.DOT_OPERANDS_FENCED,
+        Property.DOT_REGISTERS_HELD, Property.EXCHANGES_LOWERED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED,
+        Property.COPIES_FENCED, Property.BARRIERS,
+    ])  # fmt: skip
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
     keeps: ClassVar[frozenset[Property]] = frozenset({Property.INLINED})
 

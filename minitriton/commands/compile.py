@@ -71,11 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif is_corpus_name(arguments.source):
         from minitriton.lab import corpus
 
-        if arguments.signature:
-            raise MinitritonError(
-                f"kernel {arguments.source!r} of the corpus has its own signature",
-                help=f"name its file: {corpus.find(arguments.source).file}.py:{arguments.source}",
-            )
+        corpus.require_own_launch(arguments.source, {"--signature": arguments.signature})
         source = corpus.task(arguments.source, arch=target.arch).source
         options = {**corpus.find(arguments.source).launch_options, **options}
     report = _Report(arguments)

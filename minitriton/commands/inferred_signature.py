@@ -99,19 +99,10 @@ def _as_used(kernel: JITFunction) -> Inferred:
     return Inferred(",".join(parts), tuple(item for item in made_up if item.partition("=")[0] not in computed))
 
 
-_READS = frozenset(
-    (
-        "load",
-        "atomic_add",
-        "atomic_max",
-        "atomic_min",
-        "atomic_and",
-        "atomic_or",
-        "atomic_xor",
-        "atomic_xchg",
-        "atomic_cas",
-    )
-)
+_READS = frozenset([
+    "load", "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg",
+    "atomic_cas",
+])  # fmt: skip
 _ACCESSES = _READS | {"store", "make_block_ptr", "make_tensor_descriptor", "async_copy_global_to_shared"}
 _INTEGERS = frozenset(
     ("arange", "range", "static_range", "program_id", "num_programs", "cdiv", "multiple_of", "randint", "philox")

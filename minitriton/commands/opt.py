@@ -16,7 +16,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.codegen.assemble_ptx import Cubin
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.commands.kernel_files import load_plugin
 from minitriton.commands.shared_options import until_the_reader_leaves
 from minitriton.dialects.context import make_context

@@ -23,7 +23,7 @@ from minitriton.commands.kernel_files import advice_on, computed_values
 from minitriton.commands.signature_text import (
     LAYOUT_CALL,
     is_literal,
-    is_type,
+    is_value,
     items_by_parameter,
     literal,
     split_items,
@@ -112,11 +112,8 @@ def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     found: dict[str, Parameter] = {}
     names: list[str] = list(kernel.arg_names)
     compiled_in = {parameter.name for parameter in kernel.params if parameter.is_constexpr}
-    for name, item, is_named in items_by_parameter(text, names):
-        if name in compiled_in:
-            found[name] = _constant(name, value_of(item, kernel))
-        else:
-            found[name] = _parameter(name, item, kernel, is_named=is_named)
+    for name, item in items_by_parameter(text, names):
+        found[name] = _constant(name, value_of(item, kernel)) if name in compiled_in else _parameter(name, item, kernel)
     computed = computed_values(kernel, {name: given.constant for name, given in found.items() if given.is_constant})
     for parameter in kernel.params:
         if parameter.name in found:
@@ -167,23 +164,21 @@ def ast_source(kernel: JITCallable, signature: str) -> ASTSource:
         raise
 
 
-def _parameter(name: str, text: str, kernel: JITCallable, *, is_named: bool) -> Parameter:
+def _parameter(name: str, text: str, kernel: JITCallable) -> Parameter:
     text = text.strip()
     if text.startswith("("):
         value = value_of(text, kernel) if text.endswith(")") and is_literal(text) else None
         return _tuple(name, text, kernel) if value is None else _constant(name, value)
-    if is_named and not is_type(text):
+    if is_value(text):
         return _constant(name, value_of(text, kernel))
-    if is_literal(text) or text.startswith(("@", "tl.", "triton.language.")) or LAYOUT_CALL.fullmatch(text):
-        return _constant(name, value_of(text, kernel))
-    return Parameter(name, *typed(text))
+    return Parameter(name, *typed(text, name))
 
 
 def _tuple(name: str, text: str, kernel: JITCallable) -> Parameter:
     if text[-1] != ")" or len(split_items(text)) != 1:
         raise MinitritonError(f"{text!r} has a bracket that nothing closes", help="a tuple is written (*fp32:16, i32)")
     parts = split_items(text[1:-1])
-    items = [_parameter(f"{name}[{i}]", item, kernel, is_named=False) for i, item in enumerate(parts)]
+    items = [_parameter(f"{name}[{i}]", item, kernel) for i, item in enumerate(parts)]
     return Parameter(name, text, items=tuple(items))
 
 

@@ -50,9 +50,9 @@ def split_items(text: str) -> list[str]:
     return [*parts, current.strip()] if current.strip() else parts
 
 
-def items_by_parameter(text: str, names: list[str]) -> list[tuple[str, str, bool]]:
-    """The items of a signature, each with its parameter and whether it names that. Raises `MinitritonError` where one is of none."""
-    found: dict[str, tuple[str, str, bool]] = {}
+def items_by_parameter(text: str, names: list[str]) -> list[tuple[str, str]]:
+    """The items of a signature, each after its parameter. Raises `MinitritonError` where one is of none."""
+    found: dict[str, str] = {}
     help = "parameters: " + ", ".join(names)
     for item in split_items(text):
         named = _NAMED.fullmatch(item)
@@ -61,38 +61,34 @@ def items_by_parameter(text: str, names: list[str]) -> list[tuple[str, str, bool
         free = [named[1]] if named else [n for n in names if n not in found]
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help=help)
-        found[free[0]] = free[0], named[2] if named else item, bool(named)
-    return list(found.values())
+        found[free[0]] = named[2].strip() if named else item
+    return list(found.items())
 
 
 def check_signature(text: str, names: list[str], *, constants: set[str], needed: set[str]) -> None:
     """Raises `MinitritonError` for what no kernel with these parameters takes: all that can be said without running its file.
     `constants` are compiled in, `needed` have no default."""
     items = items_by_parameter(text, names)
-    for name, item, is_named in items:
-        if name in constants or item.startswith(("(", "@")) or is_literal(item) or (is_named and not is_type(item)):
-            continue
-        if not item.startswith(("tl.", "triton.language.")) and not LAYOUT_CALL.fullmatch(item):
-            str_to_ty(typed(item)[0])
-    if missing := [name for name in names if name in needed - {name for name, _, _ in items}]:
+    for name, item in items:
+        if name not in constants and not item.startswith("(") and not is_value(item):
+            typed(item, name)
+    if missing := [name for name in names if name in needed - {name for name, _ in items}]:
         raise MinitritonError(f"no type given for parameter {missing[0]!r}", help="name all of: " + ", ".join(names))
 
 
-def typed(item: str) -> tuple[str, int | None]:
-    """Type and hint of `TYPE[:HINT]`. Raises `MinitritonError` for another hint than 1 and 16."""
+def typed(item: str, parameter: str) -> tuple[str, int | None]:
+    """Type and hint of `TYPE[:HINT]`. Raises `MinitritonError` for what is no type, and another hint than 1 and 16."""
     kind, colon, hint = (part.strip() for part in item.partition(":"))
+    try:
+        str_to_ty(kind)
+    except MinitritonError as error:
+        raise MinitritonError(f"parameter {parameter!r} is given {item!r}: {error.message}", help=error.help) from None
     if colon and hint not in ("1", "16"):
-        raise MinitritonError(f"unknown hint {hint!r} in {item!r}", help=":16 says divisible by 16, :1 says equal to 1")
+        message = f"parameter {parameter!r} has an unknown hint {hint!r} in {item!r}"
+        raise MinitritonError(message, help=":16 says divisible by 16, :1 says equal to 1")
     return kind, int(hint) if hint else None
 
 
-def is_type(text: str) -> bool:
-    """Whether the right side of `NAME=...` is the type of a parameter, as in `x=*fp16` or `n=i32:16`."""
-    kind = text.partition(":")[0].strip()
-    if kind.startswith(("*", "constexpr")):
-        return kind[0] == "*"
-    try:
-        str_to_ty(kind)
-    except MinitritonError:
-        return False
-    return True
+def is_value(text: str) -> bool:
+    """Whether an item gives its parameter a value, not a type; of parameters under `tl.constexpr` every item does."""
+    return is_literal(text) or text.startswith(("@", "tl.", "triton.language.")) or bool(LAYOUT_CALL.fullmatch(text))

@@ -3,6 +3,8 @@
 minitriton tune FILE.py:matmul --size M=4096,N=4096,K=4096 --arch 90
 minitriton tune FILE.py:softmax --signature '*fp16:16,*fp16:16,i32:16,i32' --size n_cols=1000 --json
 minitriton tune FILE.py:matmul --size M=4096,N=4096,K=4096 --html tiles.html           all of it as a page with tables
+minitriton tune FILE.py:attention --size length=4096,D=128          constants that are how long an axis is in memory are never searched
+minitriton tune bench_matmul                                        a kernel of `minitriton corpus`, for the sizes of its launch
 """
 
 from __future__ import annotations
@@ -10,27 +12,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from html import escape
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.inferred_signature import inferred_signature
-from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.kernel_files import is_corpus_name, load_kernel
 from minitriton.commands.shared_options import add_arch, add_json, count_from
 from minitriton.commands.signature import DIVISIBLE, ast_source
-from minitriton.commands.signature_text import split_items
+from minitriton.commands.signature_text import items_by_parameter
+from minitriton.commands.tile_tables import page_of, tables_of
 from minitriton.errors import MinitritonError, SourceLocation, did_you_mean
 from minitriton.frontend.function import JITCallable
 from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.jit import JITFunction
-from minitriton.target import default_arch, target_named
+from minitriton.target import GPUTarget, default_arch, target_named
+
+if TYPE_CHECKING:
+    from minitriton.runtime.tuning.ranking import Ranking
 
 
 def add_tune_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     tune = commands.add_parser("tune", help="tile sizes of a kernel from facts, the fastest by a model first")
-    tune.add_argument("source", help="FILE.py:kernel")
+    tune.add_argument("source", help="FILE.py:kernel, or a name of `minitriton corpus`")
     tune.add_argument(
         "--signature", default="", help="argument types as for `compile`; constants that it leaves out are searched"
     )
@@ -39,7 +45,7 @@ def add_tune_command(commands: Subcommands) -> None:
         action="append",
         default=[],
         metavar="NAME=N,...",
-        help="integer arguments, strides too: M=4096,N=4096,K=512",
+        help="integer arguments, strides too, and constants that are not searched: M=4096,N=4096,K=512",
     )
     add_arch(tune)
     tune.add_argument("--most", type=count_from(1), default=10, help="how many configurations to show")
@@ -52,51 +58,98 @@ def add_tune_command(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the ranking. Exit code 0."""
+    target = target_named(arguments.arch or default_arch())
+    of_corpus = is_corpus_name(arguments.source)
+    ranking, missing = _of_corpus(arguments, target) if of_corpus else _of_file(arguments, target)
+    made_up = missing_sizes(missing)
+    if made_up:
+        print(made_up, file=sys.stderr)
+    if arguments.html:
+        found = json.loads(ranking.explain(most=len(ranking), as_json=True))
+        write_output(Path(arguments.html), page_of(tables_of(found, made_up)))
+    print(ranking.explain(most=arguments.most, as_json=arguments.json))
+    return 0
+
+
+def _of_file(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Ranking, list[str]]:
+    """The ranking of FILE.py:kernel, and the numbers without a size."""
     from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
     from minitriton.runtime.tuning.ranking import rank
 
     kernel = load_kernel(arguments.source)
     sizes = sizes_of(arguments.size, kernel)
-    fixed, free = _items(kernel, arguments.signature)
+    fixed, known, made_up = _items(kernel, arguments.signature, sizes)
     for name, size in sizes.items():
         if fixed.get(name) == f"{name}=i32" and size == 1:
             fixed[name] = f"{name}=1"  # as a launch specializes it: a stride of 1 makes neighbours contiguous
         elif fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:
             fixed[name] += f":{DIVISIBLE}"
 
-    def source_of(values: Any) -> ASTSource:
+    def source_of(values: Mapping[str, Any]) -> ASTSource:
         items = {**fixed, **{name: f"{name}={value}" for name, value in values.items()}}
         return ast_source(kernel, ",".join(items[name] for name in kernel.arg_names if name in items))
 
-    target = target_named(arguments.arch or default_arch())
+    require_nvidia(kernel, target, arguments.source)
+    require_free_blocks(kernel, {name: item.partition("=")[2] for name, item in fixed.items()})
+    ranking = rank(problem_of_source(kernel, source_of, list(known), sizes, None, target, known))
+    said = [item for item in made_up if item.partition("=")[0] not in ranking.problem.roles.free]
+    if said:
+        print(
+            f"made up, as {kernel.__name__} uses them: {', '.join(said)} (--signature says otherwise)", file=sys.stderr
+        )
+    return ranking, [name for name, item in fixed.items() if name not in sizes and item.startswith(f"{name}=i")]
+
+
+def _of_corpus(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Ranking, list[str]]:
+    """The same of a kernel of the corpus, for the sizes of its own launch where none are given."""
+    from minitriton.lab import corpus
+
+    corpus.require_own_launch(arguments.source, {"--signature": arguments.signature})
+    task = corpus.task(arguments.source, arch=target.arch)
+    kernel = getattr(task.source, "fn", None)
+    if not isinstance(task.source, ASTSource) or not isinstance(kernel, JITFunction):
+        raise MinitritonError(f"{arguments.source} is not written in Triton's Python, whose constants are searched")
+    require_nvidia(kernel, target, arguments.source)
+    launched = {one.name: one.value for one in task.arguments().passed if type(one.value) is int}
+    sizes = {**launched, **sizes_of(arguments.size, kernel)}
+    return ranking_of(task.source, sizes, target), []
+
+
+def require_nvidia(kernel: JITFunction, target: GPUTarget, source: str) -> None:
+    """Raises `MinitritonError` for a target whose times the model does not know."""
     if target.backend != "cuda":
         raise MinitritonError(
             f"the model of time that ranks configurations knows NVIDIA's GPUs, not {target.arch}",
             SourceLocation(kernel.file_name, kernel.begin_line),
-            help=f"search by what the emulator counts: minitriton search {arguments.source} --arch {target.arch} --vary num_warps=2,4,8",
+            help=f"search by what the emulator counts: minitriton search {source} --arch {target.arch} --vary num_warps=2,4,8",
         )
-    require_free_blocks(kernel, {name: item.partition("=")[2] for name, item in fixed.items()})
-    problem = problem_of_source(kernel, source_of, free, sizes, None, target)
-    ranking = rank(problem)
-    missing = [name for name, item in fixed.items() if name not in sizes and item.startswith(f"{name}=i")]
-    made_up = missing_sizes(missing)
-    if made_up:
-        print(made_up, file=sys.stderr)
-    if arguments.html:
-        found = json.loads(ranking.explain(most=len(ranking), as_json=True))
-        write_output(Path(arguments.html), _page(found, made_up))
-    print(ranking.explain(most=arguments.most, as_json=arguments.json))
-    return 0
 
 
-_STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2em } table { border-collapse: collapse; margin: .6em 0 }
-th, td { padding: .15em .7em; text-align: left; border-bottom: 1px solid #dde3ea } td.n { text-align: right; font-variant-numeric: tabular-nums }
-"""
-_COLUMNS = {
-    "microseconds": "µs expected", "limit": "longest cause", "ctas": "CTAs", "waves": "waves", "ctas_on_sm": "CTAs on an SM",
-    "shared_bytes": "shared bytes", "registers": "registers", "registers_spilled": "registers spilled", "instruction": "instruction",
-}  # fmt: skip
+def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Ranking:
+    """Of the kernel of a compile: its constants that are integers are searched, but those that `sizes` names, or that are how long an axis is."""
+    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
+    from minitriton.runtime.tuning.ranking import rank
+
+    kernel = source.fn
+    assert isinstance(kernel, JITFunction)
+    require_free_blocks(kernel, source.signature)
+    names = kernel.arg_names
+    compiled_in = {p.name for p in kernel.params if p.is_constexpr}
+    constants = {**constants_of(source), **{n: size for n, size in sizes.items() if n in compiled_in}}
+    free = [n for n in names if n in compiled_in and n not in sizes and type(constants.get(n)) is int]
+    bound = {n: v for n, v in {**constants, **sizes}.items() if n not in {*free} and type(v) is int}
+
+    def source_of(values: Mapping[str, Any]) -> ASTSource:
+        found = {(names.index(name),): value for name, value in {**constants, **values}.items()}
+        return ASTSource.of(kernel, source.signature, {**source.constants, **found}, source.attrs)
+
+    return rank(problem_of_source(kernel, source_of, free, bound, None, target, constants))
+
+
+def constants_of(source: ASTSource) -> dict[str, object]:
+    """The constants of a compile by name, without those in tuples."""
+    names = source.fn.arg_names
+    return {names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
 
 
 def missing_sizes(names: list[str]) -> str:
@@ -105,66 +158,6 @@ def missing_sizes(names: list[str]) -> str:
 
     unknown = f"without a size: {', '.join(names)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
     return f"{unknown}, an unknown stride as not 1" if names else ""
-
-
-class Tables(TypedDict):
-    """What a search says, as tables: what it knows of constants and limits, configurations that fit, the fastest first, and dropped ones."""
-
-    title: str
-    said: list[str]
-    head: list[str]
-    rows: list[list[Any]]
-    dropped_head: list[str]
-    dropped: list[list[Any]]
-
-
-def tables_of(found: dict[str, Any], made_up: str) -> Tables:
-    """Of what `explain` says as JSON."""
-    constants = list(dict.fromkeys(name for each in found["candidates"] for name in each["config"]))
-    rows = [
-        [
-            number + 1,
-            *(each["config"].get(name, "") for name in constants),
-            *(each[name] for name in _COLUMNS),
-            each["why"],
-        ]
-        for number, each in enumerate(found["candidates"])
-    ]
-    dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
-    said = [f"{name}: {what}" for name, what in found["roles"].items()]
-    said.append("there are " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found["limits"].items()))
-    said += [made_up] if made_up else []
-    title = ", ".join([f"{found['kernel']} for {found['target']}", *(f"{n}={v}" for n, v in found["sizes"].items())])
-    return {
-        "title": title, "said": said, "head": ["", *constants, *_COLUMNS.values(), "why"], "rows": rows,
-        "dropped_head": ["configuration", "for", "needed", "limit", "why"], "dropped": dropped,
-    }  # fmt: skip
-
-
-def _page(found: dict[str, Any], made_up: str) -> str:
-    """The tables as a page that needs nothing else."""
-    made = tables_of(found, made_up)
-    title = escape(made["title"])
-    return (
-        f"<!doctype html><meta charset='utf-8'><title>{title}</title><style>{_STYLE}</style><h1>{title}</h1><ul>"
-        + "".join(f"<li>{escape(line)}</li>" for line in made["said"])
-        + f"</ul><h2>{len(made['rows'])} configurations fit</h2>"
-        + _table(made["head"], made["rows"])
-        + f"<h2>{len(made['dropped'])} are dropped</h2>"
-        + _table(made["dropped_head"], made["dropped"])
-    )
-
-
-def _table(head: list[str], rows: list[list[Any]]) -> str:
-    def cell(value: object) -> str:
-        if isinstance(value, int | float):
-            return f"<td class=n>{value if isinstance(value, int) else format(value, '.2f')}</td>"
-        return f"<td>{escape(str(value))}</td>"
-
-    lines = ["<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows]
-    return (
-        "<table><tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>" + "\n".join(lines) + "</table>"
-    )
 
 
 def sizes_of(texts: list[str], kernel: JITCallable) -> dict[str, int]:
@@ -183,23 +176,32 @@ def sizes_of(texts: list[str], kernel: JITCallable) -> dict[str, int]:
     return found
 
 
-def _items(kernel: JITFunction, signature: str) -> tuple[dict[str, str], list[str]]:
-    """Items of a signature by parameter, each as NAME=..., and the constants that are searched: those it leaves out, or nobody gave."""
-    constants = {p.name: p for p in kernel.params if p.is_constexpr}
-    items: dict[str, str] = {}
-    searched: list[str] = []
-    for item in split_items(signature or inferred_signature(kernel).text):
-        name, equals, _ = item.partition("=")
-        if not equals or name not in kernel.arg_names:
-            name = next((n for n in kernel.arg_names if n not in items), "")
-            item = f"{name}={item}"
-        items[name] = item
-    for name, parameter in constants.items():
+def _items(
+    kernel: JITFunction, signature: str, sizes: Mapping[str, int]
+) -> tuple[dict[str, str], dict[str, int | None], list[str]]:
+    """Items of a signature by parameter, each as NAME=..., and the constants that may be searched, with the number that was made up or is the
+    default: those that the signature leaves out, or nobody gave; then what was made up."""
+    inferred = None if signature else inferred_signature(kernel)
+    items = {
+        name: f"{name}={item}"
+        for name, item in items_by_parameter(inferred.text if inferred else signature, kernel.arg_names)
+    }
+    searched: dict[str, int | None] = {}
+    for parameter in kernel.params:
+        name = parameter.name
+        if not parameter.is_constexpr:
+            continue
+        if name in sizes:
+            items[name] = f"{name}={sizes[name]}"
+            continue
         value = items.get(name, "").partition("=")[2]
-        is_number = value.isdigit() or (
-            name not in items and (not parameter.has_default or type(parameter.default) is int)
-        )
-        if (not signature or name not in items) and is_number:
-            searched.append(name)
+        if signature and name in items:
+            continue
+        if value.isdigit():
+            searched[name] = int(value)
+        elif name not in items and (not parameter.has_default or type(parameter.default) is int):
+            searched[name] = parameter.default if parameter.has_default else None
+        if name in searched:
             items.pop(name, None)
-    return items, searched
+    made_up = inferred.made_up if inferred else ()
+    return items, searched, [item for item in made_up if item.partition("=")[0] not in sizes]

@@ -18,7 +18,7 @@ from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.facts import DeviceFunction, Expensive, Inexact
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import Op, declared, named
-from minitriton.dialects.tt.constraints import var
+from minitriton.dialects.tt.traits import var
 
 _ROUNDED = (Expensive(), Inexact())
 

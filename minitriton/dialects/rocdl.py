@@ -309,21 +309,55 @@ class IglpOptOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {variant}",)
 
 
+class CvtScalePkOp(IntrinsicOp):
+    """Two numbers of 8 or 4 bits of a word, times the power of two of `scale`. `form`: `bf16.fp4`; `part`: which two of the word."""
+
+    name = "rocdl.cvt.scalef32.pk"
+
+    src = operand_def(i32)
+    scale = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    form = prop_def(StringAttr)
+    part = prop_def(IntegerAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.cvt.scalef32.pk.{self.form.data}"
+
+    def immediates(self) -> tuple[str, ...]:
+        """A byte's number for fp4; else whether they are the upper two."""
+        number = self.part.value.data
+        return (f"i32 {number}",) if self.form.data.endswith("fp4") else (f"i1 {bool(number)}".lower(),)
+
+
+class DsReadTrOp(IntrinsicOp):
+    """64 bits of LDS a lane: each 16 lanes read rows of 16 elements of `bits` bits, and get columns."""
+
+    name = "rocdl.ds.read.tr"
+
+    pointer = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    bits = prop_def(IntegerAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.ds.read.tr{self.bits.value.data}.b64.{_suffix(self.res.type)}"
+
+
 # Matrix cores ---------------------------------------------------------------------------------------------------------
 
 
 class MatrixOp(IntrinsicOp, ABC):
     """An op whose name goes on with an instruction: `rocdl.mfma.f32.32x32x8f16 %a, %b, %c, 0, 0, 0 : (A, B, C) -> C`."""
 
-    ZEROS: ClassVar = 0
-    """How many zeros follow the operands in the text."""
+    NUMBERS: ClassVar[tuple[str, ...]] = ()
+    """Properties whose numbers follow the operands in the text; 0 where they are missing."""
 
     def print(self, printer: Printer) -> None:
         instruction = self.properties["instruction"]
         assert isinstance(instruction, StringAttr)
         printer.print_string(f".{instruction.data} ")
         printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(", 0" * self.ZEROS)
+        numbers = [self.properties.get(name) for name in self.NUMBERS]
+        printer.print_string("".join(f", {n.value.data if isinstance(n, IntegerAttr) else 0}" for n in numbers))
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_operation_type(self)
@@ -332,24 +366,29 @@ class MatrixOp(IntrinsicOp, ABC):
     def parse_rest(cls, parser: Parser, instruction: str) -> Operation:
         """Reads what follows the name with its instruction."""
         operands = [parser.parse_unresolved_operand()]
-        while parser.parse_optional_punctuation(",") is not None and parser.parse_optional_integer() is None:
-            operands.append(parser.parse_unresolved_operand())
-        for _ in range(cls.ZEROS - 1):
-            parser.parse_punctuation(",")
-            parser.parse_integer()
+        numbers: list[int] = []
+        while parser.parse_optional_punctuation(",") is not None:
+            if (number := parser.parse_optional_integer()) is None:
+                operands.append(parser.parse_unresolved_operand())
+            else:
+                numbers.append(number)
+        given = {name: IntegerAttr(number, i32) for name, number in zip(cls.NUMBERS, numbers, strict=False) if number}
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         types = parser.parse_function_type()
         return cls.create(
             operands=parser.resolve_operands(operands, types.inputs.data, parser.pos),
             result_types=types.outputs.data,
-            properties={"instruction": StringAttr(instruction)},
+            properties={"instruction": StringAttr(instruction), **given},
             attributes=attributes,
         )
 
 
 class MfmaOp(MatrixOp):
-    """`c + a b` by the matrix cores; `instruction` is what stands after `v_mfma_`, spelled as LLVM does: `f32.32x32x8f16`."""
+    """`c + a b` by the matrix cores; `instruction` is what stands after `v_mfma_`, spelled as LLVM does: `f32.32x32x8f16`.
+
+    Of an instruction with blocks, each group of 2^cbsz takes the block of `a` with the number `abid` within it. `blgp` permutes lanes of `b`.
+    """
 
     name = "rocdl.mfma"
 
@@ -358,6 +397,9 @@ class MfmaOp(MatrixOp):
     c = operand_def(AnyAttr())
     res = result_def(AnyAttr())
     instruction = prop_def(StringAttr)
+    cbsz = opt_prop_def(IntegerAttr.constr(i32))
+    abid = opt_prop_def(IntegerAttr.constr(i32))
+    blgp = opt_prop_def(IntegerAttr.constr(i32))
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
@@ -367,9 +409,12 @@ class MfmaOp(MatrixOp):
     def intrinsic(self) -> str:
         return f"llvm.amdgcn.mfma.{self.instruction.data}"
 
-    IMMEDIATES: ClassVar = ("i32 0", "i32 0", "i32 0")
-    """No broadcast of blocks: cbsz, abid, blgp."""
-    ZEROS: ClassVar = 3
+    NUMBERS: ClassVar = ("cbsz", "abid", "blgp")
+
+    def immediates(self) -> tuple[str, ...]:
+        """0 where the op does not say."""
+        numbers = (self.cbsz, self.abid, self.blgp)
+        return tuple(f"i32 {number.value.data if number else 0}" for number in numbers)
 
 
 class ScaledMfmaOp(MatrixOp):

@@ -3,8 +3,6 @@
 report = run(ptx, "vector_add", (4,), [x, y, out, 4000], shared_bytes=0)     writes into `out`
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Sequence
@@ -22,8 +20,8 @@ from minitriton.emulator.ptx.program import EmulationError, Module, check_thread
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import TranslatedKernel, translate
 from minitriton.emulator.warp_trace import WarpTrace
-from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.interrupts import Deadline
+from minitriton.host.locks import finished_before_forks
 from minitriton.target.architectures import H100_MULTIPROCESSORS, LIMITS, WARP_SIZE
 
 LANES_AT_ONCE = 8192
@@ -189,18 +187,8 @@ def _launch(
         for first in range(0, total, batch):
             count = min(batch, total - first)
             state = (
-                program,
-                memory,
-                parameters,
-                symbols,
-                report.grid,
-                first,
-                count,
-                shared_bytes,
-                report,
-                check,
-                order,
-            )
+                program, memory, parameters, symbols, report.grid, first, count, shared_bytes, report, check, order,
+            )  # fmt: skip
             machine = Machine(*state)
             machine.deadline = deadline
             if machine.shared.proxies is not None:

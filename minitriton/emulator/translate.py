@@ -42,15 +42,8 @@ DTYPES: dict[str, type[np.generic]] = {
     "u32": np.uint32, "s32": np.int32, "f32": np.float32, "u64": np.uint64, "s64": np.int64, "f64": np.float64,
 }  # fmt: skip
 RULE_MODULES = (
-    "integer",
-    "float",
-    "convert",
-    "select",
-    "memory",
-    "synchronize",
-    "asynchronous",
-    "call",
-)
+    "integer", "float", "convert", "select", "memory", "synchronize", "asynchronous", "call",
+)  # fmt: skip
 
 Rule = Callable[["BlockWriter", Instruction, list[str]], None]
 RULES: dict[str, Rule] = {}

@@ -24,7 +24,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.explain import Claim
-from minitriton.analysis.axis_info.types import access_shape, pointee_bytes
+from minitriton.analysis.axis_info.lattice import access_shape, pointee_bytes
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.locations import user_location

@@ -58,7 +58,11 @@ def add_explorer_commands(commands: Subcommands) -> None:
     add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
 
-    explain = commands.add_parser("explain", help="what the compiler knows of a line of a kernel, why, and what to do")
+    explain = commands.add_parser(
+        "explain",
+        help="what the compiler knows of a line of a kernel, why, and what to do; of a kernel: registers, spills, shared memory, instructions",
+    )
+    explain.add_argument("--triton", action="store_true", help="of a kernel: next to what Triton's wheel makes of it")
     explain.add_argument(
         "--kernel", metavar="NAME", help="the kernel to compile, where the line is in none or in a function it calls"
     )
@@ -66,7 +70,7 @@ def add_explorer_commands(commands: Subcommands) -> None:
         "--in-flight", action="store_true", help="which dots and copies are in flight at each op of the kernel's TTGIR"
     )
     explain.add_argument("--json", action="store_true", help="machine-readable")
-    add_program_arguments(explain, what="FILE.py:LINE")
+    add_program_arguments(explain, what="FILE.py:LINE, or a kernel: FILE.py:kernel, a name of `minitriton corpus`")
     explain.set_defaults(run=run_explain)
     run = commands.add_parser("run", help="compile a kernel, run it on the emulator, and show what each line cost")
     run.add_argument("--gpu", action="store_true", help="run it on the GPU instead, which gives numbers and no counts")
@@ -108,10 +112,16 @@ def run_layout(given: argparse.Namespace) -> int:
 
 
 def run_explain(given: argparse.Namespace) -> int:
-    """`minitriton explain`."""
-    from minitriton.explorer import explain_command
+    """`minitriton explain`: of a line, or of a kernel."""
+    from minitriton.explorer import explain_command, resources_command
 
-    return explain_command.run_explain(given)
+    path, _, line = str(given.source or "").rpartition(":")
+    if path and line.isdigit():
+        return explain_command.run_explain(given)
+    if given.in_flight:
+        help = "write FILE.py:LINE"
+        raise MinitritonError(f"{given.source!r} names no line, whose ops --in-flight lists", help=help)
+    return resources_command.run_resources(*recording_of(given), given)
 
 
 def run_run(given: argparse.Namespace) -> int:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 def run_explain(given: argparse.Namespace) -> int:
     """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
-    path, _, line = str(given.source or "").rpartition(":")
-    if not line.isdigit() or not path:
-        raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
+    path, _, line = str(given.source).rpartition(":")
+    if given.triton:
+        raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
     asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
     session = ExplorerSession()
     with noting_choices() as made:

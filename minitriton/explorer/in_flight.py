@@ -159,7 +159,7 @@ def _described(texts: _Texts, outstanding: Outstanding, at: Operation) -> str:
         named = [_group(texts, group, at) for group in outstanding.iterations(queue, at)]
         parts.setdefault(_PLURAL[queue.kind], []).extend(reversed(named))
     if outstanding.open_group:
-        named = _group(texts, [(op, 0) for op in outstanding.open_group], at)
+        named = _group(texts, outstanding.iterations_of_open_group(at), at)
         parts.setdefault("copies", []).append(named + " (no group yet)")
     return "; ".join(f"{kind} {', '.join(filter(None, parts[kind]))}".rstrip() for kind in sorted(parts))
 

@@ -64,14 +64,9 @@ def kernels_in(folder: Path) -> list[Path]:
 
 
 _OPTIONS = (
-    "num_warps",
-    "num_ctas",
-    "num_stages",
-    "maxnreg",
-    "enable_fp_fusion",
-    "launch_cooperative_grid",
+    "num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid",
     "sanitize_overflow",
-)
+)  # fmt: skip
 
 
 def compiled_with(path: Path) -> tuple[int | str | None, dict[str, int | bool]]:
@@ -190,6 +185,7 @@ def _architecture(source: Any) -> int | str | None:
 
 def _of_corpus(asked: CompileRequest) -> tuple[Any, dict[str, Any]]:
     case = corpus.find(asked.source)
+    corpus.require_own_launch(asked.source, {"--signature": asked.signature})
     task = corpus.task(asked.source, seed=asked.seed, arch=asked.arch or default_arch())
     if asked.kernel_text is not None:
         raise MinitritonError(

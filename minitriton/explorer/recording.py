@@ -78,6 +78,8 @@ class Recording:
     """Of a kernel in Gluon, where its layouts are written."""
     assembly: str = "ptx"
     """The level of the text that runs: `amdgcn` for AMD's GPUs."""
+    cubin: bytes = b""
+    """Of a compile by Triton, the machine code that it made."""
     shown: int | None = None
     """The one step whose states before and after it were printed, where not all were: in addition to the frontend's."""
 

@@ -318,7 +318,7 @@ def triton(session: ExplorerSession, given: Question) -> CompileJson:
 
     kept: KeptJson = {
         "inspect": {}, "types": [], "layouts": [], "patterns": {}, "run": answered(ran),
-        "sass": answered(lambda: _machine_code(recording, program, _assembled(recording, program), files)),
+        "sass": answered(lambda: _machine_code(recording, program, recording.cubin or _assembled(recording, program), files)),
         "timelines": {"l2": answered(lambda: _timeline(traced_run(program, recording), recording, files, "l2"))},
     }  # fmt: skip
     return {**payload(recording), "label": recording.pipeline, "kept": kept}

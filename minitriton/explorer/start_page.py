@@ -43,6 +43,24 @@ def require_program(asked: CompileRequest) -> None:
         from minitriton.lab import corpus
 
         corpus.find(asked.source)
+        corpus.require_own_launch(asked.source, {"--signature": asked.signature})
+    _require_options(asked)
+
+
+def _require_options(asked: CompileRequest) -> None:
+    """Raises `MinitritonError` for an architecture, compile options or a launch that no program can be given."""
+    from minitriton.lab.command import grid_of, named, sizes_of
+    from minitriton.target import default_arch, options_for, target_named
+
+    target = target_named(asked.arch or default_arch())
+    if asked.options and (asked.arch or not asked.launch):
+        options_for(target, **named(list(asked.options)))
+    named(list(asked.numbers))
+    sizes_of(list(asked.sizes))
+    if asked.grid:
+        grid_of(asked.grid)
+    if asked.inputs and not Path(asked.inputs).is_file():
+        raise MinitritonError(f"no such file: {asked.inputs}", help="--inputs takes what numpy.savez wrote")
 
 
 def _require_signature(signature: str, text: str, file: str, kernel: str) -> None:

@@ -8,23 +8,28 @@ It is what `minitriton tune` says (`runtime.tuning`), of the types that the comp
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
+from minitriton.analysis.tile_roles import TileRoles
 from minitriton.commands.signature import DIVISIBLE
-from minitriton.commands.tune import missing_sizes, sizes_of, tables_of
-from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.commands.tile_tables import tables_of
+from minitriton.commands.tune import constants_of, missing_sizes, ranking_of, require_nvidia, sizes_of
+from minitriton.errors import MinitritonError
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.wire import TilesJson
 from minitriton.frontend.function import JITCallable
+from minitriton.host.json_values import Json
+from minitriton.lab import corpus
 from minitriton.lab.arguments import array_of
-from minitriton.lab.command import named
+from minitriton.lab.command import grid_of, named
 from minitriton.language.dtypes import dtype
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.jit import JITFunction
-from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
-from minitriton.runtime.tuning.ranking import Ranking, rank
+from minitriton.runtime.tuning.ranking import Ranking
 
 _MOST = 100
 """Rows of each table that a page is given: `minitriton tune --html` has all."""
@@ -39,22 +44,10 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
             "tile sizes are searched of kernels in Triton's Python, where they follow from constants",
             help="IR has its sizes, and a kernel in Gluon its layouts: change those",
         )
-    location = SourceLocation(kernel.file_name, kernel.begin_line)
-    if program.target.backend != "cuda":
-        raise MinitritonError(f"the model of time knows NVIDIA's GPUs, not {program.target.arch}", location)
-    require_free_blocks(kernel, source.signature)
-    names = kernel.arg_names
-    constants = {names[path[0]]: value for path, value in source.constants.items() if len(path) == 1}
-    compiled_in = {p.name for p in kernel.params if p.is_constexpr}
-    free = [n for n in names if n in compiled_in and type(constants.get(n)) is int]
+    require_nvidia(kernel, program.target, program.asked.source)
     sizes = sizes_of([given] if given else [], kernel) or _sizes_of_launch(program)
-    bound = {n: v for n, v in {**constants, **sizes}.items() if n not in compiled_in and type(v) is int}
-
-    def source_of(values: Mapping[str, Any]) -> ASTSource:
-        found = {**source.constants, **{(names.index(name),): value for name, value in values.items()}}
-        return ASTSource.of(kernel, source.signature, found, source.attrs)
-
-    ranking = rank(problem_of_source(kernel, source_of, free, bound, None, program.target, constants))
+    ranking = ranking_of(source, sizes, program.target)
+    constants, bound = constants_of(source), ranking.problem.sizes
     missing = [n for n, kind in source.signature.items() if n not in bound and str(kind).startswith("i")]
     found = json.loads(ranking.explain(most=_MOST, as_json=True))
     reasons = [{"what": what, "count": count} for what, count in ranking.reasons()]
@@ -66,7 +59,8 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
     ]
     return {
         **tables_of(found, missing_sizes(missing)), "own": _own(ranking, constants, program), "reasons": reasons, "fit": len(ranking),
-        "configs": [each["config"] for each in found["candidates"]], "sizes": ",".join(f"{n}={v}" for n, v in sizes.items()),
+        "configs": [each["config"] for each in found["candidates"]], "asked": _asked(program),
+        "grids": _grids(program, ranking), "sizes": ",".join(f"{n}={v}" for n, v in sizes.items()),
         "items": _items(source, constants),
     }  # fmt: skip
 
@@ -77,6 +71,67 @@ def _sizes_of_launch(program: RequestedProgram) -> dict[str, int]:
         return {name: value for name, value in named(list(program.asked.numbers)).items() if type(value) is int}
     passed = program.launch().arguments.passed
     return {one.name: one.value for one in passed if type(one.value) is int and array_of(one.value) is None}
+
+
+def _asked(program: RequestedProgram) -> dict[str, Json]:
+    """What the kernel is compiled from with other constants: one of the corpus from its file, with the options and numbers of its launch."""
+    asked = program.asked
+    if program.task is None:
+        return asked.plain()
+    case = corpus.find(asked.source)
+    named_already = {text.partition("=")[0] for text in asked.options}
+    options = [f"{name}={value}" for name, value in case.launch_options.items() if name not in named_already]
+    numbers = asked.numbers or tuple(f"{name}={value}" for name, value in _sizes_of_launch(program).items())
+    source = f"{case.file}.py:{case.kernel}"
+    return replace(asked, source=source, options=(*options, *asked.options), numbers=numbers).plain()
+
+
+def _grids(program: RequestedProgram, ranking: Ranking) -> list[str]:
+    """The grid of the compile's launch with the constants of each row, "" where it is not known how it follows from them."""
+    asked, task, recorded = program.asked, program.task, program.recorded
+    own = grid_of(asked.grid) if asked.grid else task.grid if task is not None else recorded.grid if recorded else None
+    if own is None:
+        return [""] * min(len(ranking), _MOST)
+    constants = constants_of(program.source)
+    found: list[str] = []
+    for candidate in ranking[:_MOST]:
+        values = {**constants, **candidate.config.kwargs}
+        if task is not None and task.grid_of is not None and not asked.grid:
+            grid = task.grid_of(values)
+        else:
+            grid = grid_with(ranking.problem.roles, own, _sizes_of_launch(program), constants, values)
+        found.append(",".join(map(str, grid)) if grid else "")
+    return found
+
+
+def grid_with(
+    roles: TileRoles, grid: Sequence[int], sizes: Mapping[str, int], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> list[int] | None:
+    """The grid of a launch whose constants are `new` in place of `old`; None where the one that it had does not follow from these.
+
+    BM = 64 of m = 500, grid 8, 4     with BM = 128: 4, 4
+    """
+    found = list(grid)
+    for axis, programs in enumerate(grid):
+        tiles = [tile for tile in roles.tiles.values() if axis in tile.program_axes]
+        if all(old[tile.name] == new[tile.name] for tile in tiles):
+            continue
+        extents = {tile.name: sizes.get(tile.extent or "") for tile in tiles}
+        if len(tiles) == 1 and extents[tiles[0].name] is None:
+            extents = {tiles[0].name: programs * old[tiles[0].name]}
+        if None in extents.values() or any(axis in tile.program_axes[1:] for tile in tiles):
+            return None
+        before, after = (prod(-(-size // of[name]) for name, size in extents.items() if size) for of in (old, new))
+        if not before or programs % before:
+            return None
+        found[axis] = programs // before * after
+    for name in roles.programs + roles.split_k:
+        axes = [axis for axis, programs in enumerate(grid) if programs == old[name]]
+        if old[name] != new[name] and len(axes) != 1:
+            return None
+        for axis in axes if old[name] != new[name] else []:
+            found[axis] = new[name]
+    return found
 
 
 def _own(ranking: Ranking, constants: Mapping[str, object], program: RequestedProgram) -> dict[str, Any]:

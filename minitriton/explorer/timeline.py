@@ -41,18 +41,9 @@ _DOT_LATENCY = 18
 _ARITHMETIC = 4
 _SPECIAL = ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", "div.full", "div.approx")
 _FREE = (
-    "mov",
-    "ld.param",
-    "cvta",
-    "bra",
-    "ret",
-    "exit",
-    "wgmma.fence",
-    "cp.async.bulk.commit_group",
-    "mbarrier.init",
-    "mbarrier.inval",
-    "fence",
-)
+    "mov", "ld.param", "cvta", "bra", "ret", "exit", "wgmma.fence", "cp.async.bulk.commit_group", "mbarrier.init",
+    "mbarrier.inval", "fence",
+)  # fmt: skip
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "f64": 64}
 
 

@@ -1,11 +1,12 @@
 """Runs in a process of its own, where `triton` is Triton's wheel: compiles what standard input says, and writes what came out.
 
 In: JSON with `file` and `kernel` and the parts of an `ASTSource`, or `ir`, the path of a file; `target`, `options`, `out`. Out: the stages as
-text, as JSON in the file `out`; what each pass was given is dumped to the file MLIR_DUMP_PATH, as MLIR_ENABLE_DUMP has it.
+text and the cubin, as JSON in the file `out`; what each pass was given is dumped to the file MLIR_DUMP_PATH, as MLIR_ENABLE_DUMP has it.
 """
 
 from __future__ import annotations
 
+import base64
 import importlib
 import importlib.util
 import json
@@ -63,9 +64,9 @@ def main() -> None:
     target = backends.GPUTarget(*given["target"])
     kernel = triton.compile(_source(given), target=target, options=given["options"])
     stages = {name: text for name, text in kernel.asm.items() if isinstance(text, str)}
-    Path(given["out"]).write_text(
-        json.dumps({"version": triton.__version__, "stages": stages, "shared": kernel.metadata.shared}), "utf-8"
-    )
+    cubin = base64.b64encode(kernel.asm.get("cubin", b"")).decode()
+    found = {"version": triton.__version__, "stages": stages, "shared": kernel.metadata.shared, "cubin": cubin}
+    Path(given["out"]).write_text(json.dumps(found), "utf-8")
 
 
 if __name__ == "__main__":

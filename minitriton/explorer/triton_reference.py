@@ -8,6 +8,7 @@ Triton dumps the IR before each pass (MLIR_ENABLE_DUMP); what a pass left is wha
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import json
 import os
@@ -67,6 +68,7 @@ def triton_recording(program: RequestedProgram) -> Recording:
     )  # fmt: skip
     recording.steps = _steps(dumped, found["stages"], assembly)
     recording.sources, recording.shared = sources_of(recording), found["shared"]
+    recording.cubin = base64.b64decode(found["cubin"])
     return recording
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
+from minitriton.commands.tile_tables import Tables
 from minitriton.host.json_values import Json
 
 Question = dict[str, Json]
@@ -188,22 +189,19 @@ class ApartJson(TypedDict, total=False):
     larger: int
 
 
-class TilesJson(TypedDict):
-    """The tile sizes of a kernel by the model: tables as `commands.tune.Tables`, how many `fit`, where the compile's `own` are, for what others are
-    dropped; constants and options of each row, the sizes, and the items of the compile's signature by parameter."""
+class TilesJson(Tables):
+    """The tile sizes of a kernel by the model, how many `fit`, where the compile's `own` are, for what others are dropped; constants and options
+    of each row, and the grid that its launch has with them ("": not known); the sizes, and the items of the compile's signature by parameter."""
 
-    title: str
-    said: list[str]
-    head: list[str]
-    rows: list[list[Any]]
-    dropped_head: list[str]
-    dropped: list[list[Any]]
     own: dict[str, Any]
     reasons: list[dict[str, Any]]
     fit: int
     configs: list[dict[str, int]]
+    grids: list[str]
     sizes: str
     items: dict[str, str]
+    asked: Question
+    """What a row is compiled from: a kernel of the corpus by its file, whose types may be changed."""
 
 
 class DistancesJson(TypedDict):

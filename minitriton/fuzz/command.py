@@ -81,7 +81,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.out is not None:
         make_folder(given.out)
     kind = KINDS[given.kind]
-    oracles = chosen_oracles(given.oracles or ",".join(kind.default), kind.oracles)
+    oracles = chosen_oracles(",".join(kind.default) if given.oracles is None else given.oracles, kind.oracles)
     if given.only is not None and given.json:
         given.first, given.count = given.only, 1
     elif given.only is not None:

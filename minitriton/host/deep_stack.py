@@ -5,8 +5,6 @@ The walks over syntax trees and IR recurse. What runs out of stack runs again in
     on_deep_stack(lambda: compile(source), "kernel 'add'", location)
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import sys
@@ -15,7 +13,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from minitriton.errors import MinitritonError, SourceLocation
-from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.locks import finished_before_forks
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@
 The text is the same in every process, so it names kernels on disk too. What cannot be identified is refused with what to do.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import struct
@@ -39,32 +37,12 @@ _MOST_ASKED = 4
 """Times that a class is asked for what its body holds."""
 PYTHON_CLASS = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: the class was made by a `class` statement, not in C."""
-PLUMBING = frozenset(
-    [
-        "__dict__",
-        "__weakref__",
-        "__doc__",
-        "__module__",
-        "__qualname__",
-        "__annotations__",
-        "__annotate__",
-        "__annotate_func__",
-        "__annotations_cache__",
-        "__firstlineno__",
-        "__static_attributes__",
-        "__dataclass_params__",
-        "__dataclass_fields__",
-        "__match_args__",
-        "__slots__",
-        "__slotnames__",
-        "__hash__",
-        "__abstractmethods__",
-        "_abc_impl",
-        "__parameters__",
-        "__orig_bases__",
-        "__classdictcell__",
-    ]
-)
+PLUMBING = frozenset([
+    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
+    "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
+    "__dataclass_params__", "__dataclass_fields__", "__match_args__", "__slots__", "__slotnames__", "__hash__",
+    "__abstractmethods__", "_abc_impl", "__parameters__", "__orig_bases__", "__classdictcell__",
+])  # fmt: skip
 
 
 def key_of(value: Any) -> str:

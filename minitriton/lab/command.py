@@ -163,11 +163,7 @@ def _corpus_launch(given: argparse.Namespace) -> tuple[Source, Launch]:
         "--size": given.size,
         "--inputs": given.inputs,
     }
-    if wrong := [flag for flag, value in flags.items() if value]:
-        raise MinitritonError(
-            f"kernel {given.kernel!r} of the corpus has its own launch, and {', '.join(wrong)} would change it",
-            help=f"name its file: {case.file}.py:{case.kernel}",
-        )
+    corpus.require_own_launch(given.kernel, flags)
     arch = given.arch or default_arch()
     task = corpus.task(given.kernel, seed=given.seed, arch=arch)
     target = target_named(arch)
@@ -297,6 +293,11 @@ def named(items: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             found[name] = value
     return found
+
+
+def sizes_of(items: list[str]) -> dict[str, int]:
+    """The elements of arrays, as `NAME=N` items say. Raises `MinitritonError` for anything else."""
+    return {name: _count(size, "--size") for name, size in named(items).items()}
 
 
 MOST_PROGRAMS = 1 << 16

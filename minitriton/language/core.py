@@ -19,28 +19,11 @@ from minitriton.language.values import CONSTEXPR_0, base_value, member, unwrap
 from minitriton.language.values import unwrap as _unwrap_if_constexpr
 
 __all__ = [
-    "CONSTEXPR_0",
-    "Reduced",
-    "_aggregate",
-    "_promote_bfloat16_to_float32",
-    "_reduce_with_indices",
-    "_unwrap_if_constexpr",
-    "aggregate_replace",
-    "base_type",
-    "base_value",
-    "block_of",
-    "builtin",
-    "builtin_max",
-    "builtin_min",
-    "extern",
-    "is_builtin",
-    "member",
-    "must_use_result",
-    "slice_type",
-    "tensor_descriptor_base",
-    "unwrap",
-    "validate_block_shape",
-]
+    "CONSTEXPR_0", "Reduced", "_aggregate", "_promote_bfloat16_to_float32", "_reduce_with_indices",
+    "_unwrap_if_constexpr", "aggregate_replace", "base_type", "base_value", "block_of", "builtin", "builtin_max",
+    "builtin_min", "extern", "is_builtin", "member", "must_use_result", "slice_type", "tensor_descriptor_base",
+    "unwrap", "validate_block_shape",
+]  # fmt: skip
 __all__ += descriptors.__all__
 __all__ += dtypes.__all__
 __all__ += iterators.__all__

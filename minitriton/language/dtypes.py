@@ -13,34 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 __all__ = [
-    "TRITON_MAX_TENSOR_NUMEL",
-    "bfloat16",
-    "block_type",
-    "constexpr_type",
-    "dtype",
-    "float8e4b8",
-    "float8e4b15",
-    "float8e4nv",
-    "float8e5",
-    "float8e5b16",
-    "float16",
-    "float32",
-    "float64",
-    "get_int_dtype",
-    "int1",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "pi32_t",
-    "pointer_type",
-    "tuple_type",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
+    "TRITON_MAX_TENSOR_NUMEL", "bfloat16", "block_type", "constexpr_type", "dtype", "float8e4b8", "float8e4b15",
+    "float8e4nv", "float8e5", "float8e5b16", "float16", "float32", "float64", "get_int_dtype", "int1", "int8",
+    "int16", "int32", "int64", "pi32_t", "pointer_type", "tuple_type", "uint8", "uint16", "uint32", "uint64",
     "void",
-]
+]  # fmt: skip
 """What `tl` offers of it."""
 
 TRITON_MAX_TENSOR_NUMEL = 1048576

@@ -9,24 +9,9 @@ from minitriton.language.declare import builtin, elementwise
 from minitriton.language.values import ConstBool, Operand, member, tensor
 
 __all__ = [
-    "abs",
-    "ceil",
-    "cos",
-    "div_rn",
-    "erf",
-    "exp",
-    "exp2",
-    "fdiv",
-    "floor",
-    "fma",
-    "log",
-    "log2",
-    "rsqrt",
-    "sin",
-    "sqrt",
-    "sqrt_rn",
-    "umulhi",
-]
+    "abs", "ceil", "cos", "div_rn", "erf", "exp", "exp2", "fdiv", "floor", "fma", "log", "log2", "rsqrt", "sin",
+    "sqrt", "sqrt_rn", "umulhi",
+]  # fmt: skip
 """What `tl` offers of it."""
 
 

@@ -9,22 +9,9 @@ from minitriton.language.declare import builtin, must_use_result
 from minitriton.language.values import ConstBool, ConstInts, ConstStr, Indices, Operand, member, tensor
 
 __all__ = [
-    "advance",
-    "atomic_add",
-    "atomic_and",
-    "atomic_cas",
-    "atomic_load",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_poll",
-    "atomic_store",
-    "atomic_xchg",
-    "atomic_xor",
-    "load",
-    "make_block_ptr",
-    "store",
-]
+    "advance", "atomic_add", "atomic_and", "atomic_cas", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_poll", "atomic_store", "atomic_xchg", "atomic_xor", "load", "make_block_ptr", "store",
+]  # fmt: skip
 """What `tl` offers of it."""
 
 

@@ -11,17 +11,9 @@ from minitriton.language import math
 from minitriton.language.declare import constexpr_function, library
 
 __all__ = [
-    "pair_uniform_to_normal",
-    "philox",
-    "philox_impl",
-    "rand",
-    "rand4x",
-    "randint",
-    "randint4x",
-    "randn",
-    "randn4x",
+    "pair_uniform_to_normal", "philox", "philox_impl", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x",
     "uint_to_uniform_float",
-]
+]  # fmt: skip
 """What `tl` offers of it."""
 
 N_ROUNDS_DEFAULT = tl.constexpr(10)

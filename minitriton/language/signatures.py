@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, did_you_mean
 from minitriton.language import dtypes as dt
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, block_of, constexpr_type, dtype, pointer_type, tuple_type
@@ -59,6 +59,6 @@ def _dtype(name: str) -> dtype:
     if found is None:
         raise MinitritonError(
             f"{name!r} is not the name of an argument type",
-            help=f"write one of {', '.join(_SCALARS)}, or a pointer to one: *fp32",
+            help=f"{did_you_mean(name, _SCALARS)} write one of {', '.join(_SCALARS)}, or a pointer to one: *fp32".lstrip(),
         )
     return found

@@ -16,26 +16,9 @@ from minitriton.language.dtypes import get_int_dtype
 from minitriton.language.values import member
 
 __all__ = [
-    "argmax",
-    "argmin",
-    "cdiv",
-    "cumprod",
-    "cumsum",
-    "interleave",
-    "max",
-    "min",
-    "ravel",
-    "reduce_or",
-    "sigmoid",
-    "softmax",
-    "squeeze",
-    "sum",
-    "swizzle2d",
-    "unsqueeze",
-    "xor_sum",
-    "zeros",
-    "zeros_like",
-]
+    "argmax", "argmin", "cdiv", "cumprod", "cumsum", "interleave", "max", "min", "ravel", "reduce_or", "sigmoid",
+    "softmax", "squeeze", "sum", "swizzle2d", "unsqueeze", "xor_sum", "zeros", "zeros_like",
+]  # fmt: skip
 """What `tl` offers of it."""
 
 

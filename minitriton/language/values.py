@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 __all__ = [
-    "const",
-    "constexpr",
-    "slice",
-    "tensor",
-    "tuple",
-]
+    "const", "constexpr", "slice", "tensor", "tuple",
+]  # fmt: skip
 """What `tl` offers of it."""
 
 

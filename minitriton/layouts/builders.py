@@ -7,8 +7,6 @@ In: a shape and what is wanted (elements a thread, order, warps, ...). Out: an e
 The rules are those of the attribute builders in Triton's TritonGPUAttrDefs.td: other passes count on getting these very values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -139,7 +137,8 @@ def _swizzled_shared_for_mfma(
     banks, lanes_at_once = (64 if mfma.version == 4 else 32), 16
     fastest, vec = shape[order[0]], operand.k_width
     per_phase = max(1, banks * 32 // bitwidth // fastest)
-    return SwizzledShared(vec, per_phase, max(min(lanes_at_once // per_phase, fastest // vec), 1), tuple(order), cga)
+    phases = 4 if mfma.instr_shape[0] == 4 else max(min(lanes_at_once // per_phase, fastest // vec), 1)
+    return SwizzledShared(vec, per_phase, phases, tuple(order), cga)
 
 
 def _swizzled_shared_for_wmma(

@@ -36,25 +36,10 @@ from minitriton.layouts.encoding_base import (
 )
 
 __all__ = [
-    "AmdMfma",
-    "AmdWmma",
-    "Bases",
-    "Blocked",
-    "DistributedEncoding",
-    "DotOperand",
-    "Encoding",
-    "Ints",
-    "Linear",
-    "NVMMAShared",
-    "NvidiaMma",
-    "PaddedShared",
-    "SharedEncoding",
-    "SharedLinear",
-    "Slice",
-    "SwizzledShared",
-    "bases_per_dim",
-    "order_of_bases",
-]
+    "AmdMfma", "AmdWmma", "Bases", "Blocked", "DistributedEncoding", "DotOperand", "Encoding", "Ints", "Linear",
+    "NVMMAShared", "NvidiaMma", "PaddedShared", "SharedEncoding", "SharedLinear", "Slice", "SwizzledShared",
+    "bases_per_dim", "order_of_bases",
+]  # fmt: skip
 
 
 @encoding

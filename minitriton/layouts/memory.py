@@ -60,16 +60,110 @@ def _local_access(
     if isinstance(shared, PaddedShared):
         alloc_shape = shared.shape
     offsets = registers_to_offsets(to_linear_layout(registers, shape), to_linear_layout(shared, alloc_shape))
+    return _plan_access(offsets, shared, bitwidth, slice_offset_bits, None)
+
+
+def _plan_access(
+    offsets: LinearLayout, shared: SharedEncoding, bitwidth: int, slice_offset_bits: int, max_vector: int | None
+) -> PlannedMemoryAccess:
+    """`plan_access` for a buffer that may be padded."""
     if not isinstance(shared, PaddedShared):
-        return plan_access(offsets, bitwidth, slice_offset_bits=slice_offset_bits)
+        return plan_access(offsets, bitwidth, max_vector, slice_offset_bits)
     scale = f2.log2(bitwidth // 8)
     padding = tuple(
         (f2.log2(interval) + scale, f2.log2(pad) + scale)
         for interval, pad in zip(shared.intervals, shared.paddings, strict=True)
     )
     # A vector may cross no padding, and the padding must keep it aligned.
-    limit = min(*shared.intervals, *shared.paddings)
+    limit = min(*shared.intervals, *shared.paddings, *(() if max_vector is None else (max_vector,)))
     return plan_access(offsets, bitwidth, limit, slice_offset_bits, padding)
+
+
+_TRANSPOSED_BITS = 64
+"""What a lane reads and gets at once."""
+
+
+def transposed_access(
+    registers: DistributedEncoding,
+    shared: SharedEncoding,
+    shape: Sequence[int],
+    bitwidth: int,
+    alloc_shape: Sequence[int],
+    slice_offset_bits: int = 0,
+) -> PlannedMemoryAccess | None:
+    """`local_access` by `ds_read_b64_tr_b8` and `_b16`; None where it cannot. The plan's lanes and registers are those that read.
+
+    An instruction reads rows of 16 elements, n = 64 / bitwidth of them by 16 lanes, and lane l gets column l (CDNA4 ISA, "LDS Transpose"):
+
+        registers wanted: lane bits 0-3 walk along a row        read: log2 n register bits, then the first lane bits along a row
+                          log2 n register bits over rows              the other of the four lane bits over rows
+    """
+    allocated = shared.shape if isinstance(shared, PaddedShared) else tuple(alloc_shape)[-len(shape) :]
+    return _transposed_access(registers, shared, tuple(shape), bitwidth, allocated, slice_offset_bits)
+
+
+@lru_cache(maxsize=4096)
+def _transposed_access(
+    registers: DistributedEncoding,
+    shared: SharedEncoding,
+    shape: tuple[int, ...],
+    bitwidth: int,
+    alloc_shape: tuple[int, ...],
+    slice_offset_bits: int,
+) -> PlannedMemoryAccess | None:
+    wanted = registers_to_offsets(to_linear_layout(registers, shape), to_linear_layout(shared, alloc_shape))
+    held, lane, warp = (wanted.flat_bases(name) for name in ("register", "lane", "warp"))
+    rows = f2.log2(_TRANSPOSED_BITS // bitwidth)
+    is_row = tuple(lane[:4]) == (1, 2, 4, 8) and len(held) >= rows and all(held[:rows])
+    others = (*held, *lane[4:], *warp, slice_offset_bits)
+    if not is_row or any(offset & (1 << rows) - 1 for offset in others):
+        return None
+    low = [1 << bit for bit in range(4)]
+    bases = {"register": (*low[:rows], *held[rows:]), "lane": (*low[rows:], *held[:rows], *lane[4:]), "warp": warp}
+    read = LinearLayout.trusted(
+        {name: tuple((offset,) for offset in offsets) for name, offsets in bases.items()},
+        {"offset": wanted.get_out_dim_size("offset")},
+    )
+    plan = _plan_access(read, shared, bitwidth, slice_offset_bits, 1 << rows)
+    return plan if plan.vector == 1 << rows else None
+
+
+def packed_transposed_access(
+    registers: DistributedEncoding, shared: SharedEncoding, shape: Sequence[int]
+) -> PlannedMemoryAccess | None:
+    """`ds_read_b64_tr_b4`: bytes of two numbers each, packed along rows in memory and along columns, which are k, in registers of `shape`.
+
+    16 rows of 16 numbers, 8 bytes a lane; lane l gets 16 numbers of column l.
+    """
+    layout = to_linear_layout(registers, tuple(shape))
+    held, lane, warp, block = (layout.bases.get(name, ()) for name in ("register", "lane", "warp", "block"))
+    k = 1 if held[0] == (0, 1) else 0
+    across = 1 - k
+
+    def unit(dim: int, size: int) -> tuple[int, ...]:
+        return (size, 0) if dim == 0 else (0, size)
+
+    along = [unit(k, 1 << bit) for bit in range(3)]
+    rows = [unit(across, 1 << bit) for bit in range(4)]
+    rest = (*held[3:], *lane[4:], *warp, *block)
+    if [*held[:3]] != along or [*lane[:4]] != rows or any(basis[across] % 2 for basis in rest):
+        return None
+
+    def packed(bases: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+        return tuple(
+            tuple(size // 2 if dim == across else size * 2 for dim, size in enumerate(basis)) for basis in bases
+        )
+
+    read = {
+        "register": (*(unit(across, 1 << bit) for bit in range(3)), *packed(held[3:])),
+        "lane": (*(unit(k, 1 << bit) for bit in range(4)), *packed(lane[4:])),
+        "warp": packed(warp),
+        "block": packed(block),
+    }
+    in_memory = tuple(size // 2 if dim == across else size * 2 for dim, size in enumerate(shape))
+    source = LinearLayout.trusted(read, {f"dim{dim}": size for dim, size in enumerate(in_memory)})
+    plan = _plan_access(registers_to_offsets(source, to_linear_layout(shared, in_memory)), shared, 8, 0, 8)
+    return plan if plan.vector == 8 else None
 
 
 def registers_to_offsets(registers: LinearLayout, shared: LinearLayout) -> LinearLayout:

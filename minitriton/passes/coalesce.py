@@ -23,8 +23,6 @@ tt.func private @f(%arg0: !tt.ptr<f32> {tt.constancy = 1 : i64, tt.contiguity = 
 Counterpart of `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
 """
 
-from __future__ import annotations
-
 import functools
 from math import prod
 from typing import NamedTuple
@@ -35,7 +33,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.access_width import aligned_run, most_elements
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.slices.def_use import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess

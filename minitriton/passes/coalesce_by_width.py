@@ -21,8 +21,6 @@ run of neighbours (FlagGems' radix sort: 0.96 of Triton's speed with runs of 2 f
 Left out by `without="minitriton-coalesce-by-width"`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -33,7 +31,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.analysis.access_width import access_width, is_prefix, neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import axis_lengths, pointee_bits
+from minitriton.analysis.axis_info.lattice import axis_lengths, pointee_bits
 from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.analysis.slices.def_use import ConnectedData
 from minitriton.dialects import tt, ttg

@@ -10,8 +10,6 @@ Not a pass of Triton's, which takes such pointers for scattered and accesses the
 one of these ops. Costs no run time; left out by `without="minitriton-enumerate-indices"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, cast
 
@@ -21,8 +19,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.lattice import AxisInfo
-from minitriton.analysis.axis_info.types import pointee_bytes
+from minitriton.analysis.axis_info.lattice import AxisInfo, pointee_bytes
 from minitriton.dialects import arith
 from minitriton.dialects.facts import MayLoseContiguity
 from minitriton.dialects.facts.memory_access import MemoryAccess

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import axis_lengths, pointee_bytes
+from minitriton.analysis.axis_info.lattice import axis_lengths, pointee_bytes
 from minitriton.analysis.exchangeable import float_order_matters
 from minitriton.dialects import tt
 from minitriton.dialects.fast_paths.op_access import ops_of

@@ -37,8 +37,8 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.dialects.locations import source_location
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
+from minitriton.dialects.tt.traits import is_float
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer, pointer_type, tensor_type
 from minitriton.errors import PassError
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass

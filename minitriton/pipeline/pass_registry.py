@@ -16,8 +16,6 @@ A `Translation` is the other kind of step: it leaves the IR it was given and ret
 how LLVM's own passes and the emission of PTX take part in the same pipeline.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from abc import ABC, abstractmethod
@@ -72,18 +70,10 @@ class Property(StrEnum):
     MACHINE_CODE = "machine code"
 
 
-INVALIDATED_UNLESS_KEPT = frozenset(
-    {
-        Property.SCHEDULED,
-        Property.DOT_OPERANDS_FENCED,
-        Property.DOT_REGISTERS_HELD,
-        Property.EXCHANGES_LOWERED,
-        Property.GLOBAL_SCRATCH,
-        Property.SHARED_ALLOCATED,
-        Property.COPIES_FENCED,
-        Property.BARRIERS,
-    }
-)
+INVALIDATED_UNLESS_KEPT = frozenset([
+    Property.SCHEDULED, Property.DOT_OPERANDS_FENCED, Property.DOT_REGISTERS_HELD, Property.EXCHANGES_LOWERED,
+    Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.COPIES_FENCED, Property.BARRIERS,
+])  # fmt: skip
 """Facts about every single op: a pass that makes, moves or replaces ops invalidates them unless it says that it keeps them."""
 
 TEXT = frozenset({Property.LLVM_IR, Property.PTX, Property.MACHINE_CODE})

@@ -12,8 +12,6 @@ TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR befo
                                        fails, the IR before that pass
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator
@@ -24,8 +22,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton import knobs
-from minitriton.analysis.axis_info.types import axis_lengths
-from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin
+from minitriton.analysis.axis_info.lattice import axis_lengths
+from minitriton.codegen.assemble_ptx import AssemblePTX
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.launch import num_ctas

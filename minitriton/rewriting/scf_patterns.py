@@ -7,8 +7,6 @@ scf.for %i = %c0 to %c1 step %c1 { body(%i) }                  =>      body(%c0)
 scf.while (%a = %x) { ... scf.condition(%c) %a } do { ^bb0(%b): ... scf.yield %b }      =>      %x for %a and %b
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -250,15 +248,9 @@ def _forward_in_order(loop: _Loop, rewriter: Rewriter) -> bool:
 
 
 _RULES: tuple[_Rule, ...] = (
-    _drop_invariant_carried,
-    _drop_invariant_forwarded,
-    _condition_is_true_in_body,
-    _comparison_is_known_in_body,
-    _drop_unused_forwarded,
-    _merge_equal_forwarded,
-    _drop_unused_carried,
-    _forward_in_order,
-)
+    _drop_invariant_carried, _drop_invariant_forwarded, _condition_is_true_in_body, _comparison_is_known_in_body,
+    _drop_unused_forwarded, _merge_equal_forwarded, _drop_unused_carried, _forward_in_order,
+)  # fmt: skip
 """In the order in which they are tried."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from minitriton import knobs
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
 from minitriton.pipeline.ast_source import ASTSource
@@ -23,7 +24,7 @@ from minitriton.runtime.launching.loading import (
     given_arguments,
     passed_values,
 )
-from minitriton.runtime.stored_kernel import StoredKernel
+from minitriton.runtime.stored_kernel import ATTEMPTS, StoredKernel
 from minitriton.target import GPUTarget
 from minitriton.target.backends import backend
 
@@ -125,11 +126,13 @@ def load_stored(source: ASTSource | IRSource, key: str) -> CompiledKernel | None
         metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
         binaries = ("unlimited_cubin", backend(metadata["target"].backend).binary)
+        stages = {name.rsplit(".", 1)[1]: data for name, data in files.items()}
+        attempts = stages.pop(ATTEMPTS, None)
         texts: dict[str, str | bytes] = {
-            stage: data if stage in binaries else data.decode()
-            for name, data in files.items()
-            for stage in (name.rsplit(".", 1)[1],)
+            stage: data if stage in binaries else data.decode() for stage, data in stages.items()
         }
+        if attempts is not None and "cubin" in stages:
+            texts["cubin"] = Cubin.of_stored(stages["cubin"], attempts)
         return CompiledKernel(source, texts, metadata, key, {})
     except (LookupError, ValueError, TypeError, AttributeError, MinitritonError):
         KernelCache().remove(key)

@@ -20,8 +20,8 @@ from minitriton import knobs
 from minitriton.codegen.assemblers import chosen_assembler
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.host.deep_stack import on_deep_stack
-from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.garbage import no_garbage_collection
+from minitriton.host.locks import finished_before_forks
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
 from minitriton.runtime.cache import compiler_fingerprint

@@ -19,8 +19,8 @@ from minitriton.errors import MinitritonError, location_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
 from minitriton.frontend.function import full_name as get_full_name
-from minitriton.host.fork_gate import finished_before_forks
 from minitriton.host.identity import is_same, key_of
+from minitriton.host.locks import finished_before_forks
 from minitriton.language.declare import BoundConstexprFunction
 from minitriton.pipeline.ast_source import ASTSource, Attributes, TypeName
 from minitriton.runtime._async_compile import FutureKernel, active_mode

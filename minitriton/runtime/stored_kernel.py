@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast, overload
 
 from minitriton import knobs
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.errors import MinitritonError
 from minitriton.host.whole_file import stem_of
@@ -59,6 +60,10 @@ class KernelMetadata(NamedTuple):
 
 ASSEMBLED_ON_DEMAND = b""
 """In place of a cubin that is assembled when a launch asks for it."""
+
+
+ATTEMPTS = "attempts"
+"""How the file of a cached kernel ends that says under which limits of registers it was assembled."""
 
 
 class AsmDict(dict[str, "str | bytes"]):
@@ -266,6 +271,9 @@ class StoredKernel:
             self.unlimited_cubin()
         stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
         files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
+        cubin = self.asm.get("cubin")
+        if isinstance(cubin, Cubin) and cubin.attempts:
+            files[f"{stem_of(self.name)}.{ATTEMPTS}"] = cubin.described()
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
         KernelCache().store(self.hash, files)
 

@@ -80,7 +80,11 @@ class GPUTarget:
         if isinstance(self.arch, str):
             return GPUTarget(self.backend, arch)
         if numbered is None:
-            raise MinitritonError(f"arch is {arch!r}, which names no architecture", help="write it as in sm90")
+            raise MinitritonError(
+                f"arch is {arch!r}, which names no architecture of NVIDIA's",
+                help=f"write it as in sm90 ({known_architectures()}); for a GPU of AMD's set TRITON_OVERRIDE_ARCH=gfx942, which exist: "
+                + ", ".join(map(str, backend("hip").load("architectures"))),
+            )
         return self if int(numbered[1]) == self.arch else GPUTarget(self.backend, int(numbered[1]), self.warp_size)
 
 

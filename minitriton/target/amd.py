@@ -82,7 +82,9 @@ class HIPOptions(CompileOptions):
 
 
 class Mfma(NamedTuple):
-    """An instruction: LLVM's name after `llvm.amdgcn.mfma.`, its k, and how many elements of an operand along k a lane gives it."""
+    """An instruction: LLVM's name after `llvm.amdgcn.mfma.`, its k, and how many elements of an operand along k a lane gives it.
+
+    Of 4x64 it is that of 16 blocks of 4x4; `depth` is what 16 of them take, each with another block of the narrow operand for all."""
 
     intrinsic: str
     depth: int
@@ -90,7 +92,7 @@ class Mfma(NamedTuple):
 
 
 Key = tuple[int, str, str]
-"""Rows (and columns) of the result, element types of A and B."""
+"""Rows or columns of the result, whichever are fewer (4: of 4x64 and 64x4), element types of A and B."""
 
 _ALWAYS: dict[Key, tuple[Mfma, ...]] = {
     (16, "f64", "f64"): (Mfma("f64.16x16x4f64", 4, 1),),
@@ -102,6 +104,10 @@ _ALWAYS: dict[Key, tuple[Mfma, ...]] = {
     (16, "bf16", "bf16"): (Mfma("f32.16x16x16bf16.1k", 16, 4),),
     (32, "i8", "i8"): (Mfma("i32.32x32x8i8", 8, 4),),
     (16, "i8", "i8"): (Mfma("i32.16x16x16i8", 16, 4),),
+    (4, "f32", "f32"): (Mfma("f32.4x4x1f32", 16, 1),),
+    (4, "f16", "f16"): (Mfma("f32.4x4x4f16", 64, 4),),
+    (4, "bf16", "bf16"): (Mfma("f32.4x4x4bf16.1k", 64, 4),),
+    (4, "i8", "i8"): (Mfma("i32.4x4x4i8", 64, 4),),
 }
 _FNUZ = {"fp8": "f8E4M3FNUZ", "bf8": "f8E5M2FNUZ"}
 _OCP = {"fp8": "f8E4M3FN", "bf8": "f8E5M2"}
@@ -147,7 +153,8 @@ _INSTRUCTIONS = {2: _ALWAYS, 3: _VERSION_3, 4: _VERSION_4}
 def mfma_of(version: int, shape: tuple[int, int], a: str, b: str, depth: int) -> Mfma | None:
     """The longest instruction that `depth` is enough for, else the shortest; None if there is none for these rows, columns and types."""
     rows, columns = shape
-    found = _INSTRUCTIONS.get(version, {}).get((rows, a, b), ()) if rows == columns else ()
+    is_known = rows == columns > 4 or sorted(shape) == [4, 64]
+    found = _INSTRUCTIONS.get(version, {}).get((min(shape), a, b), ()) if is_known else ()
     return next((each for each in found if each.depth <= depth), found[-1] if found else None)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from minitriton.codegen import assemble_ptx, assemblers, nvjitlink
-from minitriton.codegen.assemble_ptx import AssemblePTX, Cubin, demand_of
+from minitriton.codegen.assemble_ptx import AssemblePTX, demand_of
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.codegen.cubin_resources import KernelResources
 from minitriton.commands.cli import main
 from minitriton.errors import MinitritonError, PipelineError

@@ -8,7 +8,6 @@ from narrow_floats import as_bf16, from_bf16, random_codes, values
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.errors import MinitritonError
 
 
 @triton.jit
@@ -125,8 +124,14 @@ def test_nvfp4_has_an_e4m3_for_each_16_elements() -> None:
     np.testing.assert_allclose(np.delete(c, 5, 0), np.delete(wanted, 5, 0), rtol=1e-2, atol=0.5)
 
 
-def test_fp4_packed_along_m_is_refused_at_its_place() -> None:
-    arguments = [np.zeros((32, 64), np.uint8), np.zeros((64, 4), np.uint8), np.zeros((64, 64), np.uint16)]
-    with pytest.raises(MinitritonError, match=r"test_scaled.py:\d+:\d+.*packed along M or N") as caught:
-        nvfp4[(1,)](*arguments, np.zeros((64, 64), np.float32), False)
-    assert "lhs_k_pack=True" in (caught.value.help or "")
+def test_fp4_packed_along_m_gives_the_same_numbers() -> None:
+    a, x = operand("e2m1", 64, 64)
+    low, high = a & 15, a >> 4
+    codes = np.stack([low, high], axis=2).reshape(64, 64)
+    along_m = codes[::2] | codes[1::2] << 4
+    scales = random_codes(rng, "e4m3", 64, 4) & 0x77
+    b, y = operand("bf16", 64, 64)
+    c = np.zeros((64, 64), np.float32)
+    nvfp4[(1,)](along_m, scales, np.ascontiguousarray(b.T), c, False)
+    wanted = (x * np.repeat(values("e4m3")[scales], 16, axis=1)) @ y.T
+    np.testing.assert_allclose(c, wanted, rtol=1e-2, atol=0.5)

@@ -177,8 +177,27 @@ global_store_dwordx2 v2, v[6:7], s[6:7]"""
     x, out = np.arange(256, dtype=np.uint16), np.zeros(256, np.uint16)
     assert run(body, x, out, lds=512, target="gfx950").ok
     np.testing.assert_array_equal(out.reshape(4, 16, 4), x.reshape(4, 4, 16).swapaxes(1, 2))
+    assert run(body.replace("tr_b16", "tr_b4"), x, out, lds=512, target="gfx950").ok
+    halves = np.stack([x.view(np.uint8) & 15, x.view(np.uint8) >> 4], axis=-1).reshape(4, 16, 16).swapaxes(1, 2)
+    np.testing.assert_array_equal(out.view(np.uint8).reshape(4, 16, 8), halves[..., ::2] | halves[..., 1::2] << 4)
     words = lanes("v_bitop3_b32 v9, v2, v3, 12 bitop3:0x6c", low, high, target="gfx950")
     np.testing.assert_array_equal(words, high ^ (low & U32(12)))
+
+
+def test_scales_are_powers_of_two_as_two_numbers_are_widened() -> None:
+    """`op_sel` chooses the half of the word, or for fp4 the byte, lower bit first; an exponent of 255 is NaN."""
+    words = np.full(64, 0x21B4E638, U32)
+    scales = np.where(LANE == 5, np.nan, 4.5).astype(F32).view(U32)
+    for name, selected, wanted in (
+        ("fp8", "[1,0,0]", (-3, 0.5625)),
+        ("fp4", "[0,1,0]", (8, -6)),
+        ("bf8", "[0,0,0]", (2, -6144)),
+    ):
+        text = f"v_cvt_scalef32_pk_f16_{name} v9, v2, v3 op_sel:{selected}"
+        halves = lanes(text, words, scales, target="gfx950").view(np.float16).reshape(64, 2)
+        assert tuple(halves[0]) == wanted and np.isnan(halves[5]).all(), name
+    wide = lanes("v_cvt_scalef32_pk_bf16_fp4 v9, v2, v3", words, scales, target="gfx950")
+    assert wide[0] == 0x40C08000
 
 
 def test_a_sum_over_a_wave_by_dpp() -> None:
@@ -330,6 +349,16 @@ def test_sixteen_small_matrices_at_once() -> None:
     np.testing.assert_array_equal(
         out.reshape(4, 16, 4).transpose(1, 0, 2), a.astype(F32) @ b.astype(F32).transpose(0, 2, 1)
     )
+
+
+def test_a_block_is_broadcast_to_all_small_matrices() -> None:
+    """4x64: with `cbsz:4` all sixteen blocks multiply with the block of A that `abid` chooses."""
+    a, b = (RNG.integers(-8, 8, (16, 4, 4)).astype(np.float16) for _ in range(2))
+    words = np.stack([a, b]).reshape(2, 64, 4).view(U32)
+    out = np.zeros((4, 64), F32)
+    text = matrix("f32_4x4x4_16b_f16", 2, 4).replace("v[4:5], 0\n", "v[4:5], 0 cbsz:4 abid:5\n")
+    assert "abid" in text and run(text, np.ascontiguousarray(words.transpose(0, 2, 1)), out).ok
+    np.testing.assert_array_equal(out, (a[5] @ b.swapaxes(1, 2)).transpose(1, 0, 2).reshape(4, 64))
 
 
 BUFFER = (
@@ -617,7 +646,8 @@ def test_bank_conflicts_are_counted_over_64_lanes() -> None:
         ("global_load_dword v0, v[2:3], off lds", "does not know lds", 1),
         ("v_mov_b32_dpp v0, v1 row_mask:0xf", "no DPP control", 1),
         ("s_waitcnt vscnt(0)", "counters of this target", 1),
-        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 cbsz:1", "does not know this form", 1),
+        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 cbsz:1", "has 1 blocks", 1),
+        ("v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], 0 blgp:1", "does not know this form", 1),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_an_error_at_its_line(body: str, message: str, line: int) -> None:

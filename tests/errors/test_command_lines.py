@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minitriton import run_as_triton
-from minitriton.codegen.assemble_ptx import Cubin
+from minitriton.codegen.assembled_code import Cubin
 from minitriton.commands import cli, opt
 
 KERNELS = """import triton
@@ -45,7 +45,12 @@ WRONG_COMPILES = [
     (":nope", ["--signature", "*fp32,N=64"], "lacks kernel 'nope'", "help: it has: double, wrong"),
     (":double", ["--signature", "*fp32"], "no type given for parameter 'N'", "help: name all of: x, N"),
     (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
-    (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
+    (
+        ":double",
+        ["--signature", "*fp33,N=64"],
+        "parameter 'x' is given '*fp33': 'fp33' is not the name of an argument type",
+        "help: did you mean 'fp32'? write one of",
+    ),
     (":double", ["--signature", ",N=64"], "'' is not the name of an argument type", "help: write one of"),
     (":double", ["--signature", "*fp32,M=64"], "the kernel lacks a parameter 'M'", "help: parameters: x, N"),
     (":double", ["--signature", "*fp32:7,N=64"], "unknown hint '7'", "help: :16 says divisible by 16"),
@@ -102,6 +107,7 @@ NOTHING = [
     (["record", "--each", "0", "train.py"], "argument --each: 0 is less than 1"),
     (["tune", "k.py:k", "--most", "0"], "argument --most: 0 is less than 1"),
     (["measure", "s.db", "--metrics", "cycles", "--jobs", "0"], "argument --jobs: 0 is less than 1"),
+    (["fuzz", "--oracles", ""], "nothing to compare"),
     (["diff", "k.py:k", "--context", "-1"], "argument --context: -1 is less than 0"),
 ]
 

@@ -163,3 +163,28 @@ def test_a_number_that_was_made_up_can_be_given(program: Path) -> None:
         ("out_ptr", "128", "made up"),
         ("stride", "16", "given"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--arch", "91"], "supported: 70, 75, 80, 86, 87, 89, 90, 100, 120"),
+        (["--arch", "gfx9"], "known: 70, 75"),
+        (["--option", "num_warps=3"], "num_warps must be a power of 2, got 3"),
+        (["--option", "stages=3"], "unknown compile option 'stages'"),
+        (["--grid", "0"], "--grid takes integers from 1"),
+        (["--size", "x=many"], "--size takes integers, got 'many'"),
+        (["--inputs", "nothing.npz"], "no such file: nothing.npz"),
+    ],
+)
+def test_what_no_page_could_compile_is_refused_in_the_terminal(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", "minitriton_kernels/softmax.py:softmax", "--no-browser", *options]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["explore", "run", "diff", "compile", "check", "sweep", "explain", "tune"])
+def test_a_kernel_of_the_corpus_has_its_own_types(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "running_sums", "--signature", "*fp32"]) == 1
+    assert "has its own types and launch, and --signature would change them" in capsys.readouterr().err

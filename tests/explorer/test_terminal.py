@@ -17,6 +17,7 @@ from minitriton.explorer.execution import Ran, counts_by_line
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
+from minitriton.explorer.resources_command import is_instruction
 from minitriton.explorer.terminal import background, painted
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.layouts.to_linear import to_linear_layout
@@ -70,6 +71,39 @@ MATMUL = (
 )
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("        mov.u32         %r1, %ctaid.x;", True), ("@%p1 bra $L__BB0_2;", True), ("    ret;", True), ("$L__BB0_2:", False), (".reg .b32 %r<5>;", False),
+        ("// demand: x", False), ("}", False), ("", False), ("    @!P0 LDG.E R2, [R4.64] ;", True), (".L_x_0:", False), ("    EXIT ;", True),
+        ("v_add_u32_e32 v1, v2, v3   // 000000001", True), ("s_endpgm", True), (".LBB0_1:", False), (".amdgcn_target \"amdgcn\"", False),
+    ],
+)  # fmt: skip
+def test_instructions_are_told_from_other_lines(line: str, expected: bool) -> None:
+    assert is_instruction(line) is expected
+
+
+def test_what_a_kernel_takes_is_said_next_to_tritons(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton")
+    columns = json.loads(said(capsys, "explain", "running_sums", "--triton", "--json"))["resources"]
+    assert list(columns) == ["minitriton", "Triton 3.6.0"]
+    for taken in columns.values():
+        assert 16 < taken["registers a thread"] < 256 and taken["bytes of shared memory a block"] == 8192
+        assert taken["bytes spilled"] == 0 and taken["warps a block"] == 4
+        assert 100 < taken["instructions of PTX"] < 600 and 100 < taken["instructions of SASS"] < 600
+    text = said(capsys, "explain", f"{SOFTMAX}:softmax", "--signature", SIGNATURE)
+    assert "softmax for cuda:90" in text and re.search(r"registers a thread +\d+\n", text)
+    assert "scalar registers" in said(capsys, "explain", "running_sums", "--arch", "gfx942")
+
+
+def test_lines_and_kernels_have_their_own_questions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "running_sums", "--in-flight"]) == main(["explain", f"{SOFTMAX}:12", "--triton"]) == 1
+    assert "names no line" in (errors := capsys.readouterr().err) and "compares whole kernels" in errors
+
+
+POINTERS = "*fp16:16,*fp16:16,*fp32:16,i32,i32,i32:16,i32:16,1,i32:16,1,i32:16,BM=64,BN=64,BK=32,GROUP=8,ACC=fp32"
+
+
 def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.CaptureFixture[str]) -> None:
     lines = said(capsys, "explain", *MATMUL, "--in-flight").splitlines()
     dot = next(line for line in lines if "ttng.warp_group_dot %" in line)
@@ -82,6 +116,20 @@ def test_what_is_in_flight_is_said_for_each_op_that_changes_it(capsys: pytest.Ca
     assert len(copies) == 2 and copies[1].count("i+2 mod 3") == 3
     store = next(line for line in lines if "async_tma_store_wait" in line)
     assert store.endswith("leaves 0")
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+def test_copies_in_flight_are_in_slots_one_after_the_other(capsys: pytest.CaptureFixture[str], stages: int) -> None:
+    kernel = ("minitriton_kernels/matmul.py:32", "--signature", POINTERS, "--option", f"num_stages={stages}")
+    lines = said(capsys, "explain", *kernel, "--in-flight", "--arch", "80").splitlines()
+    copies = [line for line in lines if "async_copy_global_to_local" in line and "mod" in line]
+    assert copies
+    for line in copies:
+        op, in_flight = line.split("|")
+        slots = re.findall(r"\[i(?:\+(\d))? mod (\d)\]", in_flight)
+        positions, own = [int(position or 0) for position, _ in slots], re.search(r"\[i(?:\+(\d))? mod", op)
+        assert len(slots) == stages - 1 and own is not None and positions[-1] == int(own[1] or 0)
+        assert positions == [(positions[0] + n) % int(slots[0][1]) for n in range(stages - 1)]
 
 
 def test_what_is_in_flight_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:

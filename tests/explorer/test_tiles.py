@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,6 +48,39 @@ def test_tiles_that_do_not_fit_say_what_they_lack() -> None:
 def test_the_sizes_are_those_of_the_kernels_own_launch() -> None:
     found = tiles_of(ExplorerSession(), with_own_launch(CompileRequest("minitriton_kernels/layer_norm.py:layer_norm")))
     assert "n_cols=1500" in found["sizes"] and "n_cols=1500" in found["title"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "programs"),
+    [
+        (CompileRequest("minitriton_kernels/transpose.py:transpose"), lambda c: (-(-100 // c["ROWS"]), -(-90 // c["COLS"]))),
+        (CompileRequest("minitriton_kernels/vector_add.py:vector_add"), lambda c: (-(-4000 // c["BLOCK"]),)),
+        (CompileRequest("bench_bias_relu"), lambda c: (-(-128 // c["M"]), -(-128 // c["N"]))),
+        (CompileRequest(MATMUL, TYPES.format(64, 64), grid="35", numbers=("m=300", "n=400", "k=128")), lambda c: (-(-300 // c["BM"]) * -(-400 // c["BN"]),)),
+        (CompileRequest("minitriton_kernels/attention.py:row_products", grid="4,3"), lambda c: (128 // c["BM"] or 1, 3)),
+    ],
+)  # fmt: skip
+def test_the_grid_follows_the_tiles(asked: CompileRequest, programs: Callable[[Any], tuple[int, ...]]) -> None:
+    found = tiles_of(ExplorerSession(), with_own_launch(asked))
+    for config, grid in zip(found["configs"], found["grids"], strict=True):
+        wanted = programs(config)
+        assert tuple(map(int, grid.split(",")))[: len(wanted)] == wanted
+
+
+def test_a_grid_that_does_not_follow_from_the_tiles_is_not_made_up() -> None:
+    asked = CompileRequest(MATMUL, TYPES.format(64, 64), grid="7", numbers=("m=300", "n=400", "k=128"))
+    assert set(tiles_of(ExplorerSession(), asked)["grids"]) == {""}
+    assert set(tiles_of(ExplorerSession(), CompileRequest(MATMUL, TYPES.format(64, 64)))["grids"]) == {""}
+
+
+def test_a_kernel_of_the_corpus_is_compiled_with_other_tiles_from_its_file() -> None:
+    session = ExplorerSession()
+    found = tiles_of(session, CompileRequest("bench_bias_relu"))
+    items = {**found["items"], **{name: str(found["configs"][0][name]) for name in ("M", "N")}}
+    signature = ",".join(f"{name}={item}" for name, item in items.items())
+    asked = replace(CompileRequest.of_plain(found["asked"]), signature=signature, grid=found["grids"][0])
+    run = session.answer("run", {"asked": asked.plain()})
+    assert not run.get("fault") and run["grid"] == list(map(int, found["grids"][0].split(",")))
 
 
 @pytest.mark.parametrize(

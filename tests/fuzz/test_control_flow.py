@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.commands.cli import main
 from minitriton.dialects import tt
+from minitriton.fuzz.control_flow.builder import Block, Buffer, Line, Node, Program, source_of
 from minitriton.fuzz.control_flow.comparison import fuzz_control_flow, run_program, shrink, write_reproducer
 from minitriton.fuzz.control_flow.generator import generate
-from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Node, Program, source_of
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.elements import ELEMENTS

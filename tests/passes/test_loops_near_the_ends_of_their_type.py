@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from minitriton.fuzz.control_flow.builder import Block, Buffer, Line, Program
 from minitriton.fuzz.control_flow.comparison import run_program
-from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Program
 from minitriton.fuzz.generation.elements import ELEMENTS
 from minitriton.fuzz.tree import Scalar
 

@@ -14,7 +14,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.codegen.assemble_ptx import Attempt, Cubin
+from minitriton.codegen.assembled_code import Attempt, Cubin
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.compiled_kernel import CompiledKernel
@@ -57,7 +57,10 @@ def test_the_cubin_for_few_programs_is_cached_next_to_the_other(
     triton.compile(source, GPUTarget("cuda", 90, 32))
     monkeypatch.delattr("minitriton.pipeline.stages.assemble")
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
-    assert (kernel.asm["cubin"], kernel.asm["unlimited_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
+    cubin = kernel.asm["cubin"]
+    assert (cubin, kernel.asm["unlimited_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
+    assert isinstance(cubin, Cubin) and cubin.table() == made.table() and cubin.table().count("->") == 1
+    assert cubin.taken is not None and cubin.taken.cubin == cubin and cubin.unlimited is None
 
 
 def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from minitriton.host import fork_gate
-from minitriton.host.fork_gate import close, finished_before_forks, open_in_parent
+from minitriton.host import locks
+from minitriton.host.locks import close, finished_before_forks, open_in_parent
 
 
 def test_a_fork_waits_for_the_work_of_another_thread() -> None:
@@ -58,7 +58,7 @@ def test_a_fork_does_not_wait_for_work_that_it_is_part_of() -> None:
 
 
 def test_a_fork_gives_up_on_work_that_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_gate, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(locks, "PATIENCE_SECONDS", 0.05)
     begun, forked = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ import minitriton
 import minitriton.language as tl
 from minitriton import Config, MockTensor
 from minitriton.analysis.tile_roles import Size
+from minitriton.commands import tune
 from minitriton.commands.cli import main
+from minitriton.lab import corpus
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.compiling import compile
 from minitriton.runtime.cuda_driver import DriverError
@@ -286,6 +289,36 @@ def test_explain_as_json() -> None:
     assert found["limits"]["bytes_of_shared_memory"] == 232448 and found["location"].startswith(f"{__file__}:")
 
 
+ROWS = "minitriton_kernels/attention.py:row_products"
+
+
+@pytest.mark.parametrize(
+    ("words", "searched", "said"),
+    [
+        ([ROWS, "--size", "length=4096"], {"BM"}, "D: how long an axis is in memory: stays 32"),
+        ([ROWS, "--size", "length=4096,D=128"], {"BM"}, "BM: an axis"),
+        ([ROWS, "--signature", "*fp16,*fp16,*fp32,i32,D=64"], {"BM"}, "BM: an axis"),
+        (["bench_attention"], {"M", "N"}, "D: how long an axis is in memory: stays 64"),
+    ],
+)
+def test_how_long_an_axis_is_in_memory_is_not_searched(
+    words: list[str], searched: set[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tune", *words, "--most", "1"]) == 0
+    text = capsys.readouterr().out
+    first = text[text.index("  1. ") :].partition(", num_warps")[0]
+    assert said in text and set(re.findall(r"(\w+): \d", first)) == searched
+
+
+@pytest.mark.parametrize("name", ["bench_sort", "bench_rotary", "bench_bias_relu", "held_row_products"])
+def test_what_a_kernel_names_as_worth_trying_is_searched(name: str) -> None:
+    task = corpus.task(name)
+    assert isinstance(task.source, ASTSource)
+    assert {one for one in task.choices if one in task.constants} == set(
+        tune.ranking_of(task.source, {}, SM90).problem.roles.free
+    )
+
+
 COMMAND = ["tune", "minitriton_kernels/matmul.py:matmul", "--size", "m=512,n=512,k=512"]
 
 
@@ -315,7 +348,7 @@ def test_the_command_specializes_strides_of_1_and_names_sizes_that_nobody_gave(
     strides = "stride_am=512,stride_ak=1,stride_bk=512,stride_bn=1,stride_cm=512"
     assert main([*COMMAND, "--size", strides, "--json"]) == 0
     along = capsys.readouterr()
-    assert not along.err
+    assert "without a size" not in along.err and "made up, as matmul uses them: a_ptr=*fp16:16" in along.err
     first, second = (json.loads(each.out)["candidates"][0] for each in (apart, along))
     assert "lines" in first["why"] and "lines" not in second["why"] and second["microseconds"] < first["microseconds"]
 
@@ -327,6 +360,9 @@ def test_the_command_specializes_strides_of_1_and_names_sizes_that_nobody_gave(
         (["tune", "minitriton_kernels/matmul.py:matmul", "--size", "m=many"], "is not NAME=NUMBER"),
         (["tune", "minitriton_kernels/softmax.py:softmax", "--signature", "*fp32,*fp32,i32,i32,i32,i32,BLOCK=64"], "no constant is a tile size"),
         (["tune", "minitriton_kernels/softmax.py:softmax", "--size", "n_cols=100000000"], "a tile of 134217728 elements, of 32768"),
+        (["tune", ROWS, "--signature", "*fp16,*fp16,*fp32,i32"], "constant 'D' is how long an axis is in memory"),
+        (["tune", "doubles"], "no constant is a tile size (BLOCK: how long axes are in memory)"),
+        (["tune", "bench_attention", "--signature", "*fp16"], "has its own types and launch, and --signature would change them"),
     ],
 )  # fmt: skip
 def test_the_command_refuses_what_cannot_be_searched(

@@ -273,8 +273,10 @@ export interface Tiles {
   reasons: { what: string; count: number }[];
   fit: number;
   configs: Record<string, number>[];
+  grids: string[];
   sizes: string;
   items: Record<string, string>;
+  asked: CompileRequest;
 }
 
 /** How far an array is from that of another run: minitriton/explorer/array_distance.py. */

@@ -1,7 +1,7 @@
 // The tile sizes of the kernel, those of this compile among them: which fit, how long each takes by the model, why others are dropped.
 import { Trouble } from "./answers";
 import { button, make, table } from "./dom";
-import { askedOf, type Session } from "./session";
+import type { Session } from "./session";
 import type { CompileRequest, Tiles } from "./payload";
 
 /** Characters from which on a cell is a sentence. */
@@ -69,12 +69,14 @@ export class TilesTab {
 
   /** Compiles the kernel with the constants and options of a row. */
   private compileButton(found: Tiles, row: number): HTMLElement {
-    return button("compile", "the kernel with these constants and options, next to this one", () => {
-      const asked = askedOf(this.session.compile);
+    const grid = found.grids[row];
+    const title = `the kernel with these constants and options, next to this one: ${grid ? `grid ${grid.replaceAll(",", "x")}` : "its grid stays as it is, change it in What if"}`;
+    return button("compile", title, () => {
       const { num_warps: warps, num_stages: stages, num_ctas: _ctas, ...constants } = found.configs[row]!;
       const items = Object.entries(found.items).map(([name, text]) => `${name}=${constants[name] ?? text}`);
-      const others = (asked.options ?? []).filter((text) => !/^num_(warps|stages)=/.test(text));
-      void this.compile({ ...asked, signature: items.join(","), options: [...others, `num_warps=${warps}`, `num_stages=${stages}`] });
+      const others = (found.asked.options ?? []).filter((text) => !/^num_(warps|stages)=/.test(text));
+      const asked = { ...found.asked, signature: items.join(","), options: [...others, `num_warps=${warps}`, `num_stages=${stages}`] };
+      void this.compile(grid ? { ...asked, grid } : asked);
     });
   }
 }

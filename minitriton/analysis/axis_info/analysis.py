@@ -11,8 +11,6 @@ Counterpart of lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim wh
 A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
@@ -34,8 +32,17 @@ from minitriton.analysis.assumptions import Promise, promises
 from minitriton.analysis.axis_info import rules_arith as rules_arith
 from minitriton.analysis.axis_info import rules_shape as rules_shape
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
-from minitriton.analysis.axis_info.lattice import HINTS, RULES, AxisInfo, join, unknown, with_hints
-from minitriton.analysis.axis_info.types import access_shape, rank_of, splat_integer
+from minitriton.analysis.axis_info.lattice import (
+    HINTS,
+    RULES,
+    AxisInfo,
+    access_shape,
+    join,
+    rank_of,
+    splat_integer,
+    unknown,
+    with_hints,
+)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function

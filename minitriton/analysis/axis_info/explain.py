@@ -20,8 +20,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.lattice import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, constant
-from minitriton.analysis.axis_info.types import axis_lengths
+from minitriton.analysis.axis_info.lattice import HINTS, MAX_DIVISOR, RULES, AxisInfo, anything, axis_lengths, constant
 from minitriton.dialects import tt
 from minitriton.dialects.locations import source_location
 from minitriton.errors import SourceLocation

@@ -22,21 +22,25 @@ Axis-info rules of comparisons, selects, minima and maxima, and loads.
 Sixteen consecutive offsets that begin at a multiple of 16 are all below a multiple of 16, or none is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, RULES, AxisInfo, Facts, divisibility_at, join, unknown
-from minitriton.analysis.axis_info.types import (
+from minitriton.analysis.axis_info.lattice import (
+    MAX_DIVISOR,
+    RULES,
+    AxisInfo,
+    Facts,
     axis_lengths,
     constant_result,
+    divisibility_at,
     integer_width,
     is_splat,
+    join,
     pointee_bytes,
     signed,
+    unknown,
     unsigned,
 )
 from minitriton.dialects import arith, tt

@@ -5,8 +5,6 @@
 %2 = tt.broadcast %1 : 1x128 -> 64x128          C = [1, 128], D = [1, 2^30], K = [64, 1]
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import builtin, ub
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
@@ -16,19 +14,17 @@ from minitriton.analysis.axis_info.lattice import (
     AxisInfo,
     Facts,
     anything,
-    divisibility_at,
-    power_of_two_part,
-    unknown,
-)
-from minitriton.analysis.axis_info.types import (
     axis_lengths,
     constant_result,
+    divisibility_at,
     integer_width,
     is_integer,
     pointee_bytes,
+    power_of_two_part,
     rank_of,
     signed,
     splat_integer,
+    unknown,
     unsigned,
 )
 from minitriton.dialects import arith, tt, ttg

@@ -7,8 +7,6 @@
 In a loop a group may be one of several: `({%d}, {%d, %first})` says that the oldest may have been started before the loop.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import zip_longest
 from typing import NamedTuple
@@ -59,14 +57,17 @@ class Outstanding:
     def iterations(self, queue: Queue, at: Operation, *, is_before: bool = False) -> list[list[tuple[Operation, int]]]:
         """The groups of a queue where this holds after `at`, or before it: each op, and how many iterations of the loop around `at` ago it was
         issued."""
-        seen: dict[Operation, int] = {}
+        seen = dict(self.iterations_of_open_group(at, is_before=is_before))
         found: list[list[tuple[Operation, int]]] = []
         for group in self.queues.get(queue, ()):
             for op in group:
-                is_earlier = op.parent is at.parent and (is_before or op is not at) and not op.is_before_in_block(at)
-                seen[op] = seen[op] + 1 if op in seen else int(is_earlier)
+                seen[op] = seen[op] + 1 if op in seen else _since(op, at, is_before=is_before)
             found.append([(op, seen[op]) for op in group])
         return found
+
+    def iterations_of_open_group(self, at: Operation, *, is_before: bool = False) -> list[tuple[Operation, int]]:
+        """The same of copies that no group holds yet: they are younger than those of any group."""
+        return [(op, _since(op, at, is_before=is_before)) for op in self.open_group]
 
     def reads(self, written: SSAValue, at: Operation) -> bool:
         """Whether a dot in flight before `at`, or `at` itself, may read the buffer that the iteration of `at` calls `written`."""
@@ -88,6 +89,11 @@ class Outstanding:
         if isinstance(loop, scf.ForOp) and index >= 0:
             value = operand_values(last_op_of(loop.body.block))[index]
         return dot_of(value) in self.ops(Kind.DOT)
+
+
+def _since(op: Operation, at: Operation, *, is_before: bool) -> int:
+    """How many iterations of the loop around `at` ago `op` was last issued, after `at` or before it."""
+    return int(op.parent is at.parent and (is_before or op is not at) and not op.is_before_in_block(at))
 
 
 class InFlight(PointDataflow[Outstanding]):

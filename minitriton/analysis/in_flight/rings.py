@@ -10,8 +10,6 @@
 Two buffers whose positions differ modulo the length of the ring are never the same one in an iteration.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
@@ -22,12 +20,8 @@ from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.regions import is_defined_outside
 
 VIEWS = (
-    ttg.MemDescIndexOp,
-    ttg.MemDescSubsliceOp,
-    ttg.MemDescTransOp,
-    ttg.MemDescReshapeOp,
-    ttg.MemDescReinterpretOp,
-)
+    ttg.MemDescIndexOp, ttg.MemDescSubsliceOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescReinterpretOp,
+)  # fmt: skip
 """Ops that give another view of a buffer and touch nothing."""
 
 _SAME_BUFFER = (ttg.ConvertLayoutOp, ttg.MemDescTransOp, ttg.MemDescReshapeOp, ttg.MemDescSubsliceOp)

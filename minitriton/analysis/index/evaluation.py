@@ -15,8 +15,6 @@ What holds of exactly known index values along each axis: the bridge from `index
 base 0 1 2 3 16 17 18 19, and 64 * unknown       contiguity 4, divisibility 16, constancy 1
 """
 
-from __future__ import annotations
-
 from math import gcd, prod
 
 import numpy as np
@@ -24,8 +22,15 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.lattice import MAX_DIVISOR, AxisInfo, power_of_two_part
-from minitriton.analysis.axis_info.types import axis_lengths, integer_width, is_integer, pointee_bytes
+from minitriton.analysis.axis_info.lattice import (
+    MAX_DIVISOR,
+    AxisInfo,
+    axis_lengths,
+    integer_width,
+    is_integer,
+    pointee_bytes,
+    power_of_two_part,
+)
 from minitriton.analysis.index.rules import RULES
 from minitriton.analysis.index.value import Array, IndexValue, Unknowns, common_divisor, constant_value
 from minitriton.dialects.narrowing import instance_of

@@ -6,8 +6,6 @@ known than axis info says.
     arith.shrsi %x, %c4        quotient(x, 16)          arith.andi %x, %c15        remainder(x, 16)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -16,7 +14,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import axis_lengths, integer_width, pointee_bytes
+from minitriton.analysis.axis_info.lattice import axis_lengths, integer_width, pointee_bytes
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.compare import (

@@ -22,8 +22,6 @@ In: a block. Out: per value that the block defines, comparisons with numbers tha
 A promise after `tt.assert` or a call is made only if that returns, and counts for nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,7 +29,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.assumptions import assumed_in, is_defined_in
-from minitriton.analysis.axis_info.types import integer_width
+from minitriton.analysis.axis_info.lattice import integer_width
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,

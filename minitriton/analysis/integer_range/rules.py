@@ -9,8 +9,6 @@ Everything that wraps is computed exactly and then wrapped; what is undefined (d
     %5 = tt.reduce(%4) by arith.addi          [0, 16256]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TypeAlias, cast
@@ -18,7 +16,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.types import axis_lengths, integer_width, splat_integer
+from minitriton.analysis.axis_info.lattice import axis_lengths, integer_width, splat_integer
 from minitriton.analysis.integer_range.lattice import (
     NO_INTEGER,
     RULES,

@@ -23,6 +23,7 @@ from minitriton.codegen.amd import buffers, lowers, memory
 from minitriton.codegen.amd.buffers import OUTSIDE, descriptor
 from minitriton.codegen.amd.memory import where
 from minitriton.codegen.amd.text import AFTER_COPIES
+from minitriton.codegen.amd.transposed_reads import transposed_load
 from minitriton.codegen.amd.waits import LDS_ONLY, wait
 from minitriton.codegen.lowering import shared
 from minitriton.codegen.lowering.function import FunctionLowering, bit_sum
@@ -243,11 +244,12 @@ def wait_for_copies(f: FunctionLowering, op: amdg.AsyncWaitOp | ttg.AsyncWaitOp)
 def local_load(f: FunctionLowering, op: ttg.LocalLoadOp) -> None:
     """After a wait for the copies of the buffer, its loads are marked: LLVM inserts no more waits for them."""
     before = f.b.block.last_op
-    shared.local_load(f, op)
+    if not transposed_load(f, op):
+        shared.local_load(f, op)
     if op.token is None or not comes_from_wait(op.token):
         return
     made = f.b.block.first_op if before is None else before.next_op
     while made is not None:
-        if isinstance(made, L.LoadOp):
+        if isinstance(made, L.LoadOp | rocdl.DsReadTrOp):
             made.attributes[AFTER_COPIES] = UnitAttr()
         made = made.next_op

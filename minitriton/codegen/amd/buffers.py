@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.analysis.access_width import buffer_width
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.codegen import registers
 from minitriton.codegen.amd import lowers
 from minitriton.codegen.lowering.function import FunctionLowering

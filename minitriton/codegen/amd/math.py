@@ -20,8 +20,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math, device_math_f64
 from minitriton.codegen.lowering.elementwise import apply, on_vectors, operands_of
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.inline_assembly import inline_assembly
-from minitriton.codegen.lowering.math import by_width, each, overloaded
+from minitriton.codegen.lowering.math import by_width, each, inline_assembly, overloaded
 from minitriton.codegen.types import F32, F64, bit_width, scalar_type
 from minitriton.dialects import arith, math, rocdl, tt
 from minitriton.dialects.facts import DeviceFunction

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.builder import Builder
@@ -19,11 +20,17 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import BF16, I1, I16, I32, I64, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import rocdl, tt
 from minitriton.dialects.attribute_values import string_attr
-from minitriton.layouts.encodings import AmdMfma, AmdWmma
+from minitriton.layouts import f2
+from minitriton.layouts.encodings import AmdMfma, AmdWmma, DotOperand
 from minitriton.target.amd import Mfma, Wmma, mfma_of, wmma_of
 
-Multiply = Callable[[SSAValue, SSAValue, SSAValue], SSAValue]
-"""One instruction, of its operands and what it adds to."""
+Multiply = Callable[[SSAValue, SSAValue, SSAValue, int | None], SSAValue]
+"""One instruction, of its operands, what it adds to, and the block of the first operand that all blocks multiply with."""
+
+
+_BLOCKS = 16
+"""Of 4x4, in an instruction of 4x64 or 64x4. A lane has all of k of the wide operand, and `kWidth` neighbours along k of each 16 times as many of
+the narrow one, whose blocks are broadcast one after the other: those with which lanes hold the same k."""
 
 
 def mfma(f: FunctionLowering, op: Operation) -> None:
@@ -34,8 +41,9 @@ def mfma(f: FunctionLowering, op: Operation) -> None:
     instruction = _instruction(f, op, encoding)
     properties = {"instruction": string_attr(instruction.intrinsic)}
 
-    def multiply(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
-        return f.b.value(rocdl.MfmaOp, (a, b, total), total.type, properties)
+    def multiply(a: SSAValue, b: SSAValue, total: SSAValue, block: int | None) -> SSAValue:
+        chosen = {} if block is None else {"cbsz": IntegerAttr(f2.log2(_BLOCKS), i32), "abid": IntegerAttr(block, i32)}
+        return f.b.value(rocdl.MfmaOp, (a, b, total), total.type, properties | chosen)
 
     _tiled(f, op, instruction, multiply, is_transposed=encoding.is_transposed)
 
@@ -59,7 +67,7 @@ def wmma(f: FunctionLowering, op: Operation) -> None:
     properties = {"instruction": string_attr(instruction.intrinsic)}
     one, zero = (f.b.constant(I1, bit) for bit in (1, 0))
 
-    def multiply(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+    def multiply(a: SSAValue, b: SSAValue, total: SSAValue, block: int | None) -> SSAValue:
         given = (one, a, one, b, total, zero) if into == "i32" else (a, b, total)
         return f.b.value(rocdl.WmmaOp, given, total.type, properties)
 
@@ -79,19 +87,33 @@ def _tiled(
     size = rows * columns >> f.module.lane_bits
     tiles = [(facts.offsets[start], range(start, start + size)) for start in range(0, facts.count, size)]
     values = [b.permute(total, registers) for _, registers in tiles]
-    depths = [offset[-1] for offset in facts_a.offsets if not any(offset[:-1])]
+    if rows == columns:
+        depths = [offset[-1] for offset in facts_a.offsets if not any(offset[:-1])]
+    else:
+        depths = list(range(f.facts(op.a.type).shape[-1]))
+    narrow = (rows < columns, columns < rows)
+    k_width = _k_width(f, op)
     for start in range(0, len(depths), instruction.per_lane):
         here = depths[start : start + instruction.per_lane]
+        block = here[0] // k_width % _BLOCKS if rows != columns else None
+        first = [k // (k_width * _BLOCKS) * k_width * _BLOCKS + k % k_width for k in here]
+        ks_a, ks_b = (first if is_narrow else here for is_narrow in narrow)
         for number, ((*batch, m, n), _) in enumerate(tiles):
-            one = _operand(b, left, [facts_a.register_of[(*batch, m, k)] for k in here], instruction)
-            other = _operand(b, right, [facts_b.register_of[(*batch, k, n)] for k in here], instruction)
+            one = _operand(b, left, [facts_a.register_of[(*batch, m, k)] for k in ks_a], instruction)
+            other = _operand(b, right, [facts_b.register_of[(*batch, k, n)] for k in ks_b], instruction)
             operands = (other, one) if is_transposed else (one, other)
-            values[number] = multiply(*operands, values[number])
+            values[number] = multiply(*operands, values[number], block)
     f.values[op.result] = b.concat(values)
 
 
 DOT_RULES[AmdMfma] = mfma
 DOT_RULES[AmdWmma] = wmma
+
+
+def _k_width(f: FunctionLowering, op: tt.DotOp) -> int:
+    encoding = f.facts(op.a.type).encoding
+    assert isinstance(encoding, DotOperand)
+    return encoding.k_width or 1
 
 
 def _instruction(f: FunctionLowering, op: tt.DotOp, encoding: AmdMfma) -> Mfma:

@@ -41,6 +41,7 @@ def _intrinsic(w: FunctionWriter, op: rocdl.IntrinsicOp) -> None:
     w.module.declare(name, result, ", ".join(types))
     defined = f"{w.define(op.results[0])} = " if op.results else ""
     copies = f", !alias.scope {_COPIES}" if isinstance(op, rocdl.GlobalLoadLdsOp | rocdl.RawPtrBufferLoadLdsOp) else ""
+    copies = LOAD_METADATA[AFTER_COPIES] if AFTER_COPIES in op.attributes else copies
     w.emit(f"{defined}call {result} @{name}({arguments}){copies}")
 
 

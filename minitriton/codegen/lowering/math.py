@@ -1,6 +1,8 @@
 """The functions of `math` that LLVM has on every target, and how functions of elements are lowered by the width of these.
 
 math.floor %x : tensor<f32>    ->    llvm.floor on the whole vector
+
+`tt.elementwise_inline_asm`: one op of the target's dialect for all registers of a thread.
 """
 
 from __future__ import annotations
@@ -8,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.elementwise import (
     Emit,
@@ -20,12 +23,31 @@ from minitriton.codegen.lowering.elementwise import (
     on_vectors,
     operands_of,
     refuse_fp8,
+    width,
 )
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.types import F32, F64, lane_type, scalar_type
+from minitriton.codegen.types import F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import math, tt
-from minitriton.dialects.attribute_values import word
+from minitriton.dialects.attribute_values import is_true, word
+
+
+def inline_assembly(f: FunctionLowering, op: tt.ElementwiseInlineAsmOp, made_by: type[Operation]) -> None:
+    """`made_by` takes text, constraints, and for how many elements the text is."""
+    reps = operands_of(f, op)
+    count = max([width(reps), *(f.count(result) for result in op.results)])
+    operands = [registers.vector(f.b, rep, count) for rep in reps]
+    types = [vector_type(scalar_type(result.type), count) for result in op.results]
+    given: dict[str, Attribute] = {
+        "asm_string": op.asm_string,
+        "constraints": op.constraints,
+        "packed": op.packed_element,
+    }
+    if is_true(op.pure):
+        given["pure"] = UnitAttr()
+    made = f.b.operation(made_by, operands, types, given)
+    for result, value in zip(op.results, made.results, strict=True):
+        f.values[result] = value
 
 
 def each(callee: str) -> Emit:

@@ -6,8 +6,6 @@ What the hardware has an instruction for is one (`ex2`, `rsqrt`, `sqrt`, all but
 does for Triton); logarithms, sine, cosine and the error function are polynomials (`device_math`).
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 
@@ -22,8 +20,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import apply, apply_lazily, each_lane, operands_of, refuse_fp8
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.inline_assembly import inline_assembly
-from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, overloaded
+from minitriton.codegen.lowering.math import Emit, by_width, clamped, each, inline_assembly, overloaded
 from minitriton.codegen.nvidia import LOWERINGS, lowers
 from minitriton.codegen.registers import Constants, Pointwise, Range, Registers
 from minitriton.codegen.types import F16, F32, I32, scalar_type

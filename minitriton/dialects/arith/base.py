@@ -34,7 +34,7 @@ from xdsl.utils.str_enum import StrEnum
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.constraints import TypeKind
+from minitriton.dialects.tt.traits import TypeKind
 from minitriton.dialects.tt.types import with_element
 
 
@@ -77,23 +77,9 @@ NUW = IntegerOverflowAttr((IntegerOverflowFlag.NUW,))
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPF_PREDICATES = (
-    "false",
-    "oeq",
-    "ogt",
-    "oge",
-    "olt",
-    "ole",
-    "one",
-    "ord",
-    "ueq",
-    "ugt",
-    "uge",
-    "ult",
-    "ule",
-    "une",
-    "uno",
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno",
     "true",
-)
+)  # fmt: skip
 PREDICATE_ATTRS = tuple(IntegerAttr(code, i64) for code in range(len(CMPF_PREDICATES)))
 
 

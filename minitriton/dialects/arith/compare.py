@@ -41,7 +41,7 @@ from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import ForwardsOperands
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import Op, directive
-from minitriton.dialects.tt.constraints import follows, var
+from minitriton.dialects.tt.traits import follows, var
 
 COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")
 

@@ -15,7 +15,7 @@ from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Expensive, Inexact, OrderSensitive
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import Op, named
-from minitriton.dialects.tt.constraints import var
+from minitriton.dialects.tt.traits import var
 
 
 class FloatUnaryOp(Op):

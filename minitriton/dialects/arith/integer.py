@@ -25,7 +25,7 @@ from minitriton.dialects.facts import (
 )
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import follows, var
+from minitriton.dialects.tt.traits import follows, var
 
 
 class _IntegerBinaryOp(Op):

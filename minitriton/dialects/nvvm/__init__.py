@@ -6,6 +6,12 @@ is written (`codegen/text`). An op works on a thread's whole register vector whe
 
     %v = "nvvm.ld.global"(%p0, %p1, %m0, %m1) <{vector_width = 4 : i32, ...}> : (...) -> vector<8xf32>
     %w = "nvvm.shfl.sync"(%v, %c16) <{kind = "bfly"}> : (vector<8xf32>, i32) -> vector<8xf32>
+
+The `nvvm` ops on the elements of vectors in global memory that a mask ends in: all but the last element, each if its mask says so.
+
+%w = "nvvm.ld.global.partial"(%p0, %m0, %m1, %m2, %v) {vector_width = 4} : vector<4xf32>
+
+@%m0 ld.global.b32 %w0, [%p0];  @%m1 ld.global.b32 %w1, [%p0+4];  @%m2 ld.global.b32 %w2, [%p0+8];      w3 = v3
 """
 
 from __future__ import annotations
@@ -28,9 +34,9 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.fast_paths.op_definition import Op, declared, named
-from minitriton.dialects.llvm import lanes
+from minitriton.dialects.llvm import GLOBAL, lanes
 from minitriton.dialects.nvvm import tma as nvvm_tma
-from minitriton.dialects.nvvm.base import InstructionOp, IntrinsicOp, PtxOp
+from minitriton.dialects.nvvm.base import InstructionOp, IntrinsicOp, PtxOp, words_of
 from minitriton.dialects.nvvm.memory import AtomicOp as AtomicOp
 from minitriton.dialects.nvvm.memory import CpAsyncCommitGroupOp as CpAsyncCommitGroupOp
 from minitriton.dialects.nvvm.memory import CpAsyncOp as CpAsyncOp
@@ -38,6 +44,7 @@ from minitriton.dialects.nvvm.memory import CpAsyncWaitGroupOp as CpAsyncWaitGro
 from minitriton.dialects.nvvm.memory import CreatePolicyOp as CreatePolicyOp
 from minitriton.dialects.nvvm.memory import FenceOp as FenceOp
 from minitriton.dialects.nvvm.memory import FenceProxyAsyncOp as FenceProxyAsyncOp
+from minitriton.dialects.nvvm.memory import GlobalAccessOp
 from minitriton.dialects.nvvm.memory import LdMatrixOp as LdMatrixOp
 from minitriton.dialects.nvvm.memory import LoadGlobalOp as LoadGlobalOp
 from minitriton.dialects.nvvm.memory import LoadSharedOp as LoadSharedOp
@@ -49,9 +56,68 @@ from minitriton.dialects.nvvm.memory import StoreSharedOp as StoreSharedOp
 from minitriton.dialects.nvvm.memory import WgmmaCommitGroupOp as WgmmaCommitGroupOp
 from minitriton.dialects.nvvm.memory import WgmmaOp as WgmmaOp
 from minitriton.dialects.nvvm.memory import WgmmaWaitGroupOp as WgmmaWaitGroupOp
-from minitriton.dialects.nvvm.partial_vectors import LoadPartialOp as LoadPartialOp
-from minitriton.dialects.nvvm.partial_vectors import StorePartialOp as StorePartialOp
 from minitriton.target.architectures import WARP_SIZE
+
+
+def _check_partial(op: LoadPartialOp | StorePartialOp, registers: int) -> None:
+    width, pointers = op.vector_width.value.data, len(op.pointers)
+    if width < 2 or width & (width - 1):
+        raise VerifyException(f"{op.name}: vector_width must be a power of 2 above 1, got {width}")
+    if pointers * width != registers:
+        raise VerifyException(f"{op.name}: {pointers} pointers of {width} elements do not make {registers} registers")
+    if len(op.masks) != pointers * (width - 1):
+        raise VerifyException(f"{op.name}: needs {width - 1} masks for each pointer, got {len(op.masks)} in all")
+
+
+class LoadPartialOp(GlobalAccessOp):
+    """Loads elements of the vectors at `pointers` whose masks are true, of each vector all but the last; the others, and the last, are those of
+    `other`. `cache`, `evict`, `prefetch` and `policy` are those of `nvvm.ld.global`."""
+
+    name = "nvvm.ld.global.partial"
+    CLOBBERS: ClassVar = ()
+
+    pointers = var_operand_def(GLOBAL)
+    masks = var_operand_def(i1)
+    other = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    prefetch = opt_prop_def(IntegerAttr)
+
+    def verify_(self) -> None:
+        _check_partial(self, lanes(self.res.type))
+        if self.other.type != self.res.type:
+            raise VerifyException(f"{self.name}: `other` must have the type of the result")
+
+    def ptx(self) -> str:
+        """Of one vector."""
+        words = words_of(self.res.type, 1)
+        modifiers, hint = self.cache_modifiers(self.prefetch)
+        return "\n\t".join(
+            f"@$masks.{i} ld.global{modifiers}.b{words.bits} $res.{i}, [ $pointers + {i * words.bits // 8} ]{hint};"
+            for i in range(self.vector_width.value.data - 1)
+        )
+
+
+class StorePartialOp(GlobalAccessOp):
+    """Stores elements of `value` to the vectors at `pointers` where masks are true, of each vector all but the last."""
+
+    name = "nvvm.st.global.partial"
+
+    value = operand_def(AnyAttr())
+    pointers = var_operand_def(GLOBAL)
+    masks = var_operand_def(i1)
+
+    def verify_(self) -> None:
+        _check_partial(self, lanes(self.value.type))
+
+    def ptx(self) -> str:
+        """Of one vector."""
+        words = words_of(self.value.type, 1)
+        modifiers, hint = self.cache_modifiers()
+        return "\n\t".join(
+            f"@$masks.{i} st.global{modifiers}.b{words.bits} [ $pointers + {i * words.bits // 8} ], $value.{i}{hint};"
+            for i in range(self.vector_width.value.data - 1)
+        )
+
 
 # Special registers ----------------------------------------------------------------------------------------------------
 

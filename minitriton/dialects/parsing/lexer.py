@@ -35,14 +35,9 @@ _COMMON = re.compile(
 """Space and remarks, then a token of one of `_KINDS`; no name that may be of a type too wide, no number that may have too many digits."""
 
 _KINDS = (
-    MLIRTokenKind.EOF,
-    MLIRTokenKind.BARE_IDENT,
-    MLIRTokenKind.PERCENT_IDENT,
-    MLIRTokenKind.EOF,
-    MLIRTokenKind.INTEGER_LIT,
-    MLIRTokenKind.HASH_IDENT,
-    MLIRTokenKind.EXCLAMATION_IDENT,
-)
+    MLIRTokenKind.EOF, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, MLIRTokenKind.EOF,
+    MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.HASH_IDENT, MLIRTokenKind.EXCLAMATION_IDENT,
+)  # fmt: skip
 """By group of `_COMMON`: the first is none, the third is of `KIND_BY_PUNCTUATION_SPELLING`."""
 _PUNCTUATION = 3
 

@@ -26,7 +26,6 @@ from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt.enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -39,7 +38,7 @@ from minitriton.dialects.tt.enums import (
 )
 from minitriton.dialects.tt.format import CacheClauses, Descriptor, Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL
-from minitriton.dialects.tt.traits import TensorLayouts, tensor, width_of
+from minitriton.dialects.tt.traits import I32_TENSOR, PTR, TENSOR, TENSOR_DESC, TensorLayouts, tensor, width_of
 from minitriton.dialects.tt.types import TensorDescType
 
 TENSOR_IN_MEMORY = ("desc", GLOBAL)

@@ -26,10 +26,17 @@ from minitriton.dialects.facts import Contraction
 from minitriton.dialects.facts.layout import LayoutAnchor, NeverRematerialized
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
 from minitriton.dialects.tt.format import InputPrecisionClause
-from minitriton.dialects.tt.traits import TensorLayouts, has_encoding, width_of
+from minitriton.dialects.tt.traits import (
+    FLOAT_TENSOR,
+    FP_INT_TENSOR,
+    SCALED_TENSOR,
+    TensorLayouts,
+    has_encoding,
+    var,
+    width_of,
+)
 from minitriton.dialects.tt.types import element_type, shape_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 

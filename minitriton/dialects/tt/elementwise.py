@@ -29,15 +29,21 @@ from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt.format import RoundingClause
 from minitriton.dialects.tt.traits import (
+    ANY_TT,
+    FLOAT_LIKE,
+    I64_LIKE,
+    INT_LIKE,
+    PTR_LIKE,
+    TENSOR,
     PureIfDeclared,
     TensorLayouts,
     VerifiedElementwise,
     encoding_complaint,
     shape_complaint,
+    var,
     width_of,
 )
 from minitriton.dialects.tt.types import PointerType, element_type

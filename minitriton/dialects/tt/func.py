@@ -49,9 +49,8 @@ from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.facts.synchronization import TensorBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt.enums import ProgramIDDim, ProgramIDDimAttr
-from minitriton.dialects.tt.traits import TensorLayouts, WritesGlobal
+from minitriton.dialects.tt.traits import ANY_TT, BOOL_LIKE, TensorLayouts, WritesGlobal
 
 RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
 

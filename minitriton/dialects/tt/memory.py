@@ -33,7 +33,6 @@ from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, 
 from minitriton.dialects.facts.synchronization import LoweringBarrier, ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -49,7 +48,18 @@ from minitriton.dialects.tt.enums import (
     RMWOpAttr,
 )
 from minitriton.dialects.tt.format import CacheClauses, Pointer
-from minitriton.dialects.tt.traits import LoadEffects, TensorLayouts, encoding_complaint, types_of
+from minitriton.dialects.tt.traits import (
+    ANY_TT,
+    BOOL_LIKE,
+    PTR_LIKE,
+    TENSOR_PTR,
+    LoadEffects,
+    TensorLayouts,
+    encoding_complaint,
+    follows,
+    types_of,
+    var,
+)
 from minitriton.dialects.tt.types import (
     PointerType,
     element_type,

@@ -41,8 +41,18 @@ from minitriton.dialects.facts.region_flow import ScalarRegions
 from minitriton.dialects.facts.synchronization import ScratchBarrier
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
-from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
-from minitriton.dialects.tt.traits import TensorLayouts, encoding_complaint, inferred_complaint, shape_complaint, tensor
+from minitriton.dialects.tt.traits import (
+    ANY_TT,
+    INT_TENSOR,
+    TENSOR,
+    TensorLayouts,
+    encoding_complaint,
+    follows,
+    inferred_complaint,
+    shape_complaint,
+    tensor,
+    var,
+)
 from minitriton.dialects.tt.types import element_type, i1_same_shape, infer_gather, infer_reduce, shape_of
 
 UNIT = UnitAttr()

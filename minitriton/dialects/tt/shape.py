@@ -34,14 +34,18 @@ from minitriton.dialects.facts.layout import (
 from minitriton.dialects.fast_paths.op_constructors import from_fields
 from minitriton.dialects.fast_paths.op_definition import Op
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.traits import (
+    ANY_TT,
+    INT_TENSOR,
+    TENSOR,
     TensorLayouts,
     encoding_complaint,
+    follows,
     has_encoding,
     inferred_complaint,
     same_element_complaint,
     tensor,
+    var,
 )
 from minitriton.dialects.tt.types import (
     element_type,

@@ -39,7 +39,7 @@ _ALLOWED = frozenset(
 _VECTOR = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)$")
 _TO_LDS = re.compile(r"(global|buffer)_load_(?:lds_)?(ubyte|sbyte|ushort|sshort|dword|dwordx3|dwordx4)$")
 _SHARED = re.compile(r"ds_(read|write)(2st64|2)?_(\w+)$")
-_TRANSPOSED = re.compile(r"ds_read_b64_tr_b(8|16)$")
+_TRANSPOSED = re.compile(r"ds_read_b64_tr_b(4|8|16)$")
 _ATOMIC = re.compile(r"(global|flat|buffer|ds)_(?:atomic_)?(\w+)$")
 _SCALAR = re.compile(r"s_(buffer_)?load_(dword\w*|b\d+|[ui](?:8|16))$")
 _SCRATCH = re.compile(r"scratch_(load|store)_(\w+)$")
@@ -290,7 +290,7 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
         width, count, how = _WIDTHS[match[3]]
         return _vector(i, match[1], width, count, how, is_load=match[2] == "load")
     if match := _TRANSPOSED.match(i.name):
-        return _transposed(i, int(match[1]) // 8)
+        return _transposed(i, int(match[1]))
     if (match := _SHARED.match(i.name)) and match[3] in _WIDTHS:
         width, count, how = _WIDTHS[match[3]]
         if match[2]:
@@ -492,15 +492,21 @@ def _shared(i: Instruction, width: int, count: int, how: str, *, is_load: bool) 
     return Step(i, act, registers_of(i.operands), frozenset(), "lds")
 
 
-def _transposed(i: Instruction, width: int) -> Step:
-    """`ds_read_b64_tr_b16` of gfx950: each 16 lanes read rows of 16 elements, of 8 bytes a lane, and get columns."""
+def _transposed(i: Instruction, bits: int) -> Step:
+    """`ds_read_b64_tr_b16` of gfx950: each 16 lanes read rows of 16 elements, of 8 bytes a lane, and get columns. Of 4 bits the lower half of a byte
+    comes first."""
     target = register_of(i, 0, 2)
     address, site, group = _in_lds(i, i.operands[1]), i.index, 16
 
     def act(x: Waves) -> None:
         found = load(x, site, "shared", address(x), x.flat_lanes(), 4, 2)
-        rows = np.stack(found, axis=-1).view(f"u{width}").reshape(x.waves, x.warp_size // group, -1, group)
-        columns = np.ascontiguousarray(rows.swapaxes(2, 3)).view(U32).reshape(*x.shape, 2)
+        elements = np.stack(found, axis=-1).view(f"u{max(bits // 8, 1)}")
+        if bits == 4:
+            elements = np.stack([elements & 15, elements >> 4], axis=-1)
+        columns = elements.reshape(x.waves, x.warp_size // group, -1, group).swapaxes(2, 3)
+        if bits == 4:
+            columns = columns[..., ::2] | columns[..., 1::2] << 4
+        columns = np.ascontiguousarray(columns).view(U32).reshape(*x.shape, 2)
         x.issue(x.lds, site, target.all)
         for n, register in enumerate(target.all):
             x.set_vector(register, columns[:, :, n])

@@ -5,7 +5,7 @@ v_mfma_f32_32x32x8_f16: D[32, 32] = A[32, 8] @ B[8, 32] + C. With the 64 lanes a
     A: row lane % 32, columns lane / 32 * n + 0..n-1          B: column lane % 32, rows likewise
     C, D: column lane % 32; register r has row 8 * (r / 4) + 4 * (lane / 32) + r % 4
 
-With several blocks (`_4b`) each group of lanes has a matrix of its own. Multiplications are exact, the sum is in float64 and rounded once; hardware
+With several blocks (`_4b`) each group of lanes has a matrix of its own; `cbsz:n abid:i` has each 2^n blocks multiply with the A of the i-th of them. Multiplications are exact, the sum is in float64 and rounded once; hardware
 rounds in steps that the ISA leaves open.
 """
 
@@ -96,7 +96,7 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
     if not i.name.startswith("v_mfma"):
         return None
     match = _NAME.match(i.name)
-    if match is None or i.modifiers:
+    if match is None or i.modifiers.keys() - {"cbsz", "abid"}:
         raise i.error(f"the emulator does not know this form of {i.name}")
     into, m, n, k = match[1], int(match[2]), int(match[3]), int(match[4])
     kind = match[6]
@@ -106,6 +106,10 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
     if shape.depth * LANES != m * k * blocks or (into == "f64" and (m, n, blocks) != (16, 16, 1)):
         raise i.error(f"the emulator does not know {i.name}")
     read = [_reader(i, 1 + which, shape, kinds[which], decoder(kinds[which], isa.target)) for which in range(2)]
+    shared, chosen = 1 << int(i.modifiers.get("cbsz", 0)), int(i.modifiers.get("abid", 0))
+    if shared > blocks or chosen >= shared:
+        raise i.error(f"{i.name} has {blocks} blocks")
+    source = np.arange(blocks) // shared * shared + chosen
     size = 2 if into == "f64" else 1
     result = register_of(i, 0, shape.results * size)
     block, row, column = result_at(shape, is_double=into == "f64")
@@ -116,6 +120,7 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
 
     def act(x: Waves) -> None:
         a, b = read[0](x), read[1](x)
+        a = a if shared == 1 else a[:, source]
         found = np.matmul(a, b.swapaxes(-1, -2))[:, block, row, column].swapaxes(0, 1)
         if start is None:
             c = np.broadcast_to(np.asarray(value), found.shape)

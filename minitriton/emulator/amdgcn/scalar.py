@@ -161,21 +161,10 @@ COMPARE: dict[str, Compute] = {
 _COMPARE = re.compile(r"s_cmp(k?)_(\w\w)_([iu])(32|64)$")
 _SAVE = re.compile(r"s_(and|or|xor|andn2|orn2|nand|nor|xnor|andn1|orn1)_(saveexec|wrexec)_b(32|64)$")
 NOTHING = (
-    "s_nop",
-    "s_setprio",
-    "s_sleep",
-    "s_icache_inv",
-    "s_dcache_wb",
-    "s_sethalt",
-    "s_inst_prefetch",
-    "s_waitcnt_depctr",
-    "s_wait_alu",
-    "s_wait_idle",
-    "s_clause",
-    "s_delay_alu",
-    "s_sendmsg",
+    "s_nop", "s_setprio", "s_sleep", "s_icache_inv", "s_dcache_wb", "s_sethalt", "s_inst_prefetch",
+    "s_waitcnt_depctr", "s_wait_alu", "s_wait_idle", "s_clause", "s_delay_alu", "s_sendmsg",
     "s_set_inst_prefetch_distance",
-)
+)  # fmt: skip
 """Of `s_sendmsg` the message that registers are free is known only (RDNA3 ISA, section 5.3), which LLVM writes before the end."""
 
 

@@ -6,8 +6,6 @@ A step of `shrink` takes a statement away, puts a block's body in place of the b
 refuses what is no program any more.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from minitriton.fuzz.control_flow.builder import Block, Line, Node, Program, source_of
 from minitriton.fuzz.control_flow.generator import generate
-from minitriton.fuzz.control_flow.program import Block, Line, Node, Program, source_of
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.generator import kernel_seed

@@ -8,17 +8,14 @@ Statements stand in loops, branches and after assumptions:
         tl.assume(n3 > 4)                                                   true where it runs; where nothing runs it may be false
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
 import numpy as np
 
 from minitriton.fuzz.control_flow import tiles
-from minitriton.fuzz.control_flow.builder import BOUNDS, ProgramBuilder, Variable
+from minitriton.fuzz.control_flow.builder import BOUNDS, Block, Buffer, Line, Program, ProgramBuilder, Variable
 from minitriton.fuzz.control_flow.matrices import Descriptors, Matrices
-from minitriton.fuzz.control_flow.program import Block, Buffer, Line, Program
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
 from minitriton.fuzz.generation.elements import INT32, INT64, Element, promoted

@@ -14,12 +14,9 @@ Descriptors are used only as hardware and pointers agree: first columns and the 
 and no element is stored to twice or read again, for no barrier is between a tensor copy and other accesses.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from minitriton.fuzz.control_flow.builder import ProgramBuilder
-from minitriton.fuzz.control_flow.program import Buffer
+from minitriton.fuzz.control_flow.builder import Buffer, ProgramBuilder
 from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, INT32, Element
 
 STORES = 6

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.fuzz.control_flow.program import Program, source_of
+from minitriton.fuzz.control_flow.builder import Program, source_of
 from minitriton.fuzz.control_flow.values import (
     Numbers,
     Operand,

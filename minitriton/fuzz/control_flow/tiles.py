@@ -5,10 +5,7 @@ tl.store(state + lane, t1)
 r6 = tl.where(n1 > 3, v5, 9)
 """
 
-from __future__ import annotations
-
-from minitriton.fuzz.control_flow.builder import ProgramBuilder, Variable
-from minitriton.fuzz.control_flow.program import Block, Buffer, Line
+from minitriton.fuzz.control_flow.builder import Block, Buffer, Line, ProgramBuilder, Variable
 from minitriton.fuzz.generation.elements import ELEMENTS, INT32, Element
 
 PARTS = 4
@@ -91,14 +88,9 @@ def update_tile(b: ProgramBuilder, other: str = "") -> None:
         ]
     else:
         forms = [
-            "{0} + {1}",
-            "{0} + {1}",
-            "{0} - {1}",
-            "{0} ^ {1}",
-            "{0} * 3 + {1}",
-            "tl.minimum({0}, {1})",
+            "{0} + {1}", "{0} + {1}", "{0} - {1}", "{0} ^ {1}", "{0} * 3 + {1}", "tl.minimum({0}, {1})",
             "tl.where({c}, {1}, {0})",
-        ]
+        ]  # fmt: skip
     condition = b.random.choice([f"lane < {b.operand(INT32)}", f"lane % 2 == {b.random.choice([0, 1])}", b.condition()])
     text = b.random.choice(forms).format(name, other, c=condition)
     if element.is_float and element.bits == 16 and b.chance(0.5):
@@ -120,15 +112,9 @@ def update_scalar(b: ProgramBuilder) -> None:
         b.line(f"{name}, {same[0].name} = {same[0].name}, {name}")
         return
     forms = [
-        "{0} + {1}",
-        "{0} + {1}",
-        "{0} + 1",
-        "{0} ^ {1}",
-        "{0} * 3 + 1",
-        "{0} - {1}",
-        "tl.maximum({0}, {1})",
+        "{0} + {1}", "{0} + {1}", "{0} + 1", "{0} ^ {1}", "{0} * 3 + 1", "{0} - {1}", "tl.maximum({0}, {1})",
         "{0} * 10 + {1}",
-    ]
+    ]  # fmt: skip
     b.line(f"{name} = {b.random.choice(forms).format(name, other)}")
 
 

@@ -3,8 +3,6 @@
 b.emit(Apply("add", (Name("v1"), Literal(3))))   →   "v7", or `Unsound` and nothing is added
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable, Generator, Iterator
@@ -143,18 +141,9 @@ class KernelBuilder:
         fill, low, high = "random", 0, 0
         if element.is_float:
             kinds = [
-                "quarters",
-                "quarters",
-                "eighths",
-                "small",
-                "small",
-                "counts",
-                "normal",
-                "normal",
-                "positive",
-                "zeros",
-                "special",
-            ]
+                "quarters", "quarters", "eighths", "small", "small", "counts", "normal", "normal", "positive",
+                "zeros", "special",
+            ]  # fmt: skip
             fill = "quarters" if written else pick.choice(kinds)
             if element.is_fp8 and fill in ("normal", "positive", "special"):
                 fill = "small"

@@ -5,15 +5,12 @@ generate(7)  →  the same `Kernel` on every machine
 Statements around steps: loops that change values, accumulated reductions, branches, calls, atomic updates.
 """
 
-from __future__ import annotations
-
 import random
 
 from minitriton.fuzz.generation.accesses import emit_load, emit_store, gathered, mask_for, offsets, program_number
 from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32, INT64
-from minitriton.fuzz.generation.steps import ELEMENTWISE, cast_to, choose, computes, fitted, is_tile, step
-from minitriton.fuzz.generation.tile_steps import STEPS
+from minitriton.fuzz.generation.steps import ELEMENTWISE, STEPS, cast_to, choose, computes, fitted, is_tile, step
 from minitriton.fuzz.tree import (
     Apply,
     Assign,

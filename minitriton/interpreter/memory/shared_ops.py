@@ -107,6 +107,29 @@ def _local_load(op: ttg.LocalLoadOp, machine: TileMachine) -> Callable[..., Arra
     return run
 
 
+@STATEFUL_OPS.add(amdg.LocalLoadPackedTransposedOp)
+def _load_packed_transposed(op: amdg.LocalLoadPackedTransposedOp, machine: TileMachine) -> Callable[..., Array]:
+    """Bytes of two fp4 numbers along one dimension become bytes of two along the other, k."""
+    assert isinstance(op.src.type, MemDescType)
+    shape, held = op.src.type.get_shape(), holders(op.result.type)
+    across = -1 if shape[-1] < held.shape[-1] else -2
+    k = -3 - across
+
+    def every_other(values: Array, axis: int, first: int) -> Array:
+        return values[(..., slice(first, None, 2), *([slice(None)] if axis == -2 else []))]
+
+    readers = np.repeat(every_other(held, across, 0) | every_other(held, across, 1), 2, axis=k)
+
+    def run(view: BufferView, token: object = None) -> Array:
+        packed = machine.shared.load(op, view, readers).view(np.uint8)
+        numbers = np.stack([packed & 15, packed >> 4], axis=len(shape) + across + 1).reshape(
+            [size * 2 if dim == len(shape) + across else size for dim, size in enumerate(shape)]
+        )
+        return (every_other(numbers, k, 0) | every_other(numbers, k, 1) << 4).view(view.dtype)
+
+    return run
+
+
 @STATEFUL_OPS.add(ttg.LocalStoreOp)
 def _local_store(op: ttg.LocalStoreOp, machine: TileMachine) -> Callable[[Array, BufferView], None]:
     warps = holders(op.operands[0].type)

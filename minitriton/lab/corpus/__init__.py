@@ -13,6 +13,7 @@ A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program who
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,17 @@ def find(name: str) -> Case:
         f"the corpus lacks a kernel {name!r}",
         help=did_you_mean(name, names()) or "`minitriton corpus` lists its kernels; one of a file is FILE.py:kernel",
     )
+
+
+def require_own_launch(name: str, given: Mapping[str, object]) -> None:
+    """Raises `MinitritonError` where options, by their name on the command line, would change what the case called `name` says of itself."""
+    wrong = [flag for flag, value in given.items() if value]
+    if wrong:
+        case = find(name)
+        raise MinitritonError(
+            f"kernel {name!r} of the corpus has its own types and launch, and {', '.join(wrong)} would change them",
+            help=f"name its file: {case.file}.py:{case.kernel}",
+        )
 
 
 def _with_name(name: str) -> Case | None:

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_arch
+from minitriton.commands.shared_options import add_arch, is_launch
 from minitriton.errors import MinitritonError
+from minitriton.lab import corpus
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import SPACE_WORDS, Space, foreign_passes
 from minitriton.pipeline.pass_registry import load_own_passes
@@ -43,7 +44,7 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
     load_own_passes()
     from minitriton.lab.command import grid_of, named
 
-    return references(
+    found = references(
         kernels,
         signature=given.signature,
         grid=grid_of(given.grid or "2"),
@@ -54,6 +55,23 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
         files=tuple(given.corpus),
         loads=tuple(given.load),
     )
+    if not any(".py:" in one.kernel for one in found):
+        _require_nothing_unused(given, found)
+    return found
+
+
+def _require_nothing_unused(given: argparse.Namespace, kernels: list[Reference]) -> None:
+    """Raises `MinitritonError` for options that none of `kernels` takes, which have launches of their own."""
+    flags = {"--signature": given.signature, "--grid": given.grid, "--size": given.size}
+    of_names = {"--arg": given.arg, "--option": given.option}
+    for one in kernels:
+        if not is_launch(one.kernel):
+            corpus.require_own_launch(one.kernel, {**flags, **of_names})
+        elif wrong := [flag for flag, value in flags.items() if value]:
+            raise MinitritonError(
+                f"{one.kernel} is a recorded launch, and {', '.join(wrong)} would change it",
+                help="name its kernel as FILE.py:kernel; --arg and --option change a launch",
+            )
 
 
 def add_space_arguments(parser: argparse.ArgumentParser) -> None:

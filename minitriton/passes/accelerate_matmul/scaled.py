@@ -22,9 +22,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.locations import user_location
 from minitriton.dialects.tt.types import tensor_type
-from minitriton.errors import IRError
 from minitriton.host.frozen import frozen
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
@@ -77,16 +75,9 @@ def decompose_scaled(
 
 
 def _decompose(op: tt.DotScaledOp, rewriter: Rewriter, least_scale: bool, operand_class: type[ScaledOperand]) -> bool:
-    """Operands packed along another axis than k are left."""
     layout = layout_of_value(op.result)
     if layout is None or isinstance(layout, NvidiaMma):
         return False
-    if not (op.lhs_k_pack.value.data and op.rhs_k_pack.value.data):
-        raise IRError(
-            "tt.dot_scaled: this target lacks a dot of fp4 numbers that are packed along M or N",
-            user_location(op.location),
-            help="pack two neighbours along K to a byte (lhs_k_pack=True, rhs_k_pack=True)",
-        )
     formats = (op.a_elem_type.data, op.b_elem_type.data)
     compute = f16 if tt.ScaleDotElemType.FP16 in formats else bf16
     operands: list[SSAValue] = []
@@ -137,12 +128,18 @@ class ScaledOperand:
     def add(self, op: Operation) -> SSAValue:
         return _inserted(self.rewriter, op)
 
+    def packed_axis(self, k_dim: int) -> int:
+        """The dimension along which a byte holds two neighbours: k, or the other one of the last two."""
+        along_k = self.dot.rhs_k_pack if self.index else self.dot.lhs_k_pack
+        return k_dim if along_k.value.data else k_dim - 1 + 2 * self.index
+
     def scaled(self, value: SSAValue, scale: SSAValue | None) -> SSAValue:
         """`value` in 16 bits, times its scales."""
         rank = len(shape_of(value))
         k_dim = rank - 1 - self.index
         if self.is_fp4:
-            value = self.add(ttg.Fp4ToFpOp(value, unpacked(value, k_dim, self.compute), axis=k_dim))
+            axis = self.packed_axis(k_dim)
+            value = self.add(ttg.Fp4ToFpOp(value, unpacked(value, axis, self.compute), axis=axis))
         else:
             value = self.add(tt.FpToFpOp(value, with_element(value, self.compute)))
         if scale is None:

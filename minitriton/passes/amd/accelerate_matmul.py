@@ -8,7 +8,7 @@ becomes on gfx942
     %d = ttg.convert_layout %d1
 
 where #mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>. Where no instruction fits,
-multiply-adds remain. Scaled dots are in `scaled_dots`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp; instructions of 64x4 and 4x64 are not there yet. GPUs with WMMA have their part in `wmma.py`.
+multiply-adds remain. Scaled dots are in `scaled_dots`. Counterpart of `BlockedToMFMA` of AccelerateAMDMatmul.cpp. GPUs with WMMA have their part in `wmma.py`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from minitriton.passes.amd.scaled_dots import (
     source_of_scales,
     tiles_for_scales,
     to_scaled_mfma,
+    to_upcast_mfma,
 )
 from minitriton.passes.amd.wmma import to_wmma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of, with_element, with_layout
@@ -96,7 +97,10 @@ class AccelerateMatmulOnAMD(Pass, stage="ttgir", origin="triton"):
         def scaled_to_mfma(dot: tt.DotScaledOp, rewriter: Rewriter) -> bool:
             if not isinstance(layout_of_value(dot.result), Blocked):
                 return False
-            if version == _SCALED_VERSION and to_scaled_mfma(dot, rewriter, size, _warps):
+            if version == _SCALED_VERSION:
+                if to_scaled_mfma(dot, rewriter, size, _warps_of):
+                    return True
+            elif version and _to_upcast(dot, rewriter, version, size, kpack):
                 return True
             remark(dot, "Decomposing scaled dot operation into regular dot operation with explicit scaling.")
             return widen(dot, rewriter)
@@ -115,6 +119,13 @@ _BYTES_OF_SCALED = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 """Operands that instructions with scales take, too, twice as many at once."""
 
 
+def _to_upcast(dot: tt.DotScaledOp, rewriter: Rewriter, version: int, size: int, kpack: int) -> bool:
+    element = "f16" if "fp16" in (dot.a_elem_type.data.value, dot.b_elem_type.data.value) else "bf16"
+    tile = (size, size) if size else _tile(shape_of(dot.result), 16)
+    found = mfma_of(version, tile, element, element, shape_of(dot.a)[-1])
+    return to_upcast_mfma(dot, rewriter, tile, found, version, kpack)
+
+
 def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: int) -> bool:
     if not isinstance(layout_of_value(dot.result), Blocked):
         return False
@@ -122,10 +133,10 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     types = [str(cast(TensorType, value.type).element_type) for value in (dot.a, dot.b)]
     is_scaled = version == _SCALED_VERSION and all(each in _BYTES_OF_SCALED for each in types) and len(shape) == 2
     if is_scaled and (rows := scaled_rows(shape, depth, size)):
-        found: Mfma | None = SCALED_MFMA[rows]
+        tile, found = (rows, rows), cast(Mfma | None, SCALED_MFMA[rows])
     else:
-        is_scaled, rows = False, size or _rows(dot, shape)
-        found = _instruction(dot, version, rows, depth)
+        is_scaled, tile = False, (size, size) if size else _tile(shape, element_bits(cast(TensorType, dot.a.type)))
+        found = _instruction(dot, version, tile, depth)
     through_halves = found is None and _are_foreign_bytes(dot)
     if through_halves:
         remark(
@@ -133,22 +144,26 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
         )
         if version == 3:
             remark(dot, "for gfx942 please use native supported fp8 variants")
-        found = mfma_of(version, (rows, rows), "f16", "f16", depth)
+        found = mfma_of(version, tile, "f16", "f16", depth)
     if found is None or depth % found.depth:
-        what = f"version {version} has none of {rows} rows and columns that divides k = {depth}"
+        what = f"version {version} has none of {tile[0]}x{tile[1]} that divides k = {depth}"
         remark(dot, f"Unable to select MFMA intrinsic: {what}")
         return False
     result = cast(TensorType, dot.result.type)
     element = result.element_type
     accumulator = f64 if isinstance(element, Float64Type) else f32 if isinstance(element, AnyFloat) else i32
-    warps = _warps(dot, shape, num_warps(dot), rows)
+    warps = _warps(dot, shape, num_warps(dot), tile)
+    rows, columns = tile
     tiles = (
         ()
-        if len(shape) == 3
+        if len(shape) == 3 or rows != columns
         else tiles_for_scales([source_of_scales(each) for each in (dot.a, dot.b)], rows, shape, warps)
     )
-    is_transposed = True
-    halves = version == _SCALED_VERSION and rows == 16 and len(shape) == 2 and all(t in ("f16", "bf16") for t in types)
+    # The narrow operand is the one whose blocks can be broadcast, which is the first one.
+    is_transposed = tile != (4, 64)
+    halves = (
+        version == _SCALED_VERSION and tile == (16, 16) and len(shape) == 2 and all(t in ("f16", "bf16") for t in types)
+    )
     if halves and not (tiles and min(tiles) > 1):
         # The result becomes an operand of another dot within a wave.
         if feeds_dot(dot) and shape[0] >= 2 * rows * warps[0] and shape[1] == 16 and warps[1] == 1:
@@ -156,7 +171,7 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
         elif feeds_dot(dot, 1) and shape[0] == 16 and shape[1] >= 2 * rows * warps[1] and warps[0] == 1:
             is_transposed, tiles = False, (1, 2)
     bits = element_bits(TensorType(accumulator, [1]))
-    layout = AmdMfma(version, warps, (rows, rows, found.depth), is_transposed, (), tiles, bits)
+    layout = AmdMfma(version, warps, (rows, columns, found.depth), is_transposed, (), tiles, bits)
     feeds = _comes_from_dot(dot)
     sixteen_bits = element_bits(cast(TensorType, dot.a.type)) == 16
     k_width = 4 if feeds and sixteen_bits else found.per_lane if feeds else found.per_lane * kpack
@@ -202,18 +217,23 @@ def _cast(rewriter: Rewriter, value: SSAValue, element: Attribute) -> SSAValue:
     return rewriter.insert(cast_class(value, type_)).results[0]
 
 
-def _rows(dot: tt.DotOp, shape: tuple[int, ...]) -> int:
-    """Rows and columns of the instruction: the most that fit; f64 has 16."""
-    least = min(shape[-2:])
-    is_f64 = element_bits(cast(TensorType, dot.a.type)) == 64
-    return 32 if least >= 32 and not is_f64 else 16 if least >= 16 else 0
+def _tile(shape: tuple[int, ...], bits: int) -> tuple[int, int]:
+    """Rows and columns of the instruction: the most that fit; f64 has 16. (0, 0) if there is none."""
+    m, n = shape[-2:]
+    least = min(m, n)
+    if least >= 16:
+        rows = 32 if least >= 32 and bits != 64 else 16
+        return rows, rows
+    if least < 4 or max(m, n) < 64:
+        return 0, 0
+    return (64, 4) if m >= 64 else (4, 64)
 
 
-def _instruction(dot: tt.DotOp, version: int, rows: int, depth: int) -> Mfma | None:
+def _instruction(dot: tt.DotOp, version: int, tile: tuple[int, int], depth: int) -> Mfma | None:
     a, b = (str(cast(TensorType, value.type).element_type) for value in (dot.a, dot.b))
     if a == b == "f32" and dot.input_precision.data == "tf32" and version == 3:
         a = b = "tf32"
-    return mfma_of(version, (rows, rows), a, b, depth)
+    return mfma_of(version, tile, a, b, depth)
 
 
 # Dots that stay multiply-adds ------------------------------------------------------------------------------------------
@@ -280,22 +300,22 @@ def _comes_from_dot(dot: Operation) -> bool:
 
 
 def _warps_of(dot: Operation, shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
-    return _warps(dot, shape, num_warps(dot), rows)
+    return _warps(dot, shape, num_warps(dot), (rows, rows))
 
 
-def _warps(dot: Operation, shape: tuple[int, ...], warps: int, rows: int) -> tuple[int, ...]:
-    """Whole rows for a dot that feeds another, and rows first for that; else as square a part for each warp as there is."""
+def _warps(dot: Operation, shape: tuple[int, ...], warps: int, tile: tuple[int, int]) -> tuple[int, ...]:
+    """How they share the result, by instructions of `tile` rows and columns: whole rows for a dot that feeds another, and rows first for that; else as square a part for each warp as there is."""
     if len(shape) == 3:
         return warps, 1, 1
     if feeds_dot(dot):
         return warps, 1
     if _comes_from_dot(dot):
-        along = min(warps, -(-shape[0] // rows))
+        along = min(warps, -(-shape[0] // tile[0]))
         return along, warps // along
     m = n = 1
     while m * n < warps:
-        if shape[0] // (2 * rows) // m >= shape[1] // rows // n and m < shape[0] // rows:
+        if shape[0] // (2 * tile[0]) // m >= shape[1] // tile[1] // n and m < shape[0] // tile[0]:
             m *= 2
         else:
             n *= 2
-    return (n, m) if n * rows > shape[1] else (m, n)
+    return (n, m) if n * tile[1] > shape[1] else (m, n)

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 
 from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of

@@ -27,7 +27,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits, pointee_bytes
+from minitriton.analysis.axis_info.lattice import pointee_bits, pointee_bytes
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.amdg import (

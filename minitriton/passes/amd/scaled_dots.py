@@ -8,8 +8,9 @@ with operands in `#ttg.dot_op` of #mma = #ttg.amd_mfma<{version = 4, instrShape 
 that gives a lane the scale of its 32 numbers. Where no instruction takes the types (bf16, fp16), and on other GPUs, operands are widened to 16 bits
 and multiplied by their scales; the matrix cores then take an ordinary dot.
 
-Counterpart of ScaledBlockedToScaledMFMAF8F6F4 and DecomposeAMDScaledBlocked of AccelerateAMDMatmul.cpp. Not there: `amdg.upcast_mxfp`, by which Triton
-widens on gfx942; operands packed along M or N there.
+A dot with one scaled operand widens it by `amdg.upcast_mxfp` where no instruction scales (gfx90a, gfx942).
+
+Counterpart of ScaledBlockedToScaledMFMAF8F6F4, ScaledBlockedToMFMA and DecomposeAMDScaledBlocked of AccelerateAMDMatmul.cpp.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import BoolAttr, TensorType, bf16, i8
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, TensorType, bf16, f16, i8
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import amdg, arith, tt, ttg
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.layouts.builders import swizzled_shared_for_dot
-from minitriton.layouts.encodings import AmdMfma, DistributedEncoding, DotOperand, SwizzledShared
+from minitriton.layouts.encodings import AmdMfma, Blocked, DistributedEncoding, DotOperand, SwizzledShared
 from minitriton.layouts.inference import inverse_permutation, reshape_dst, trans_dst
 from minitriton.layouts.memory import plan_access, registers_to_offsets
 from minitriton.layouts.properties import get_order
@@ -41,9 +42,9 @@ from minitriton.passes.tensor_layouts import (
 )
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.rewriter import Rewriter
-from minitriton.target.amd import SCALED_MFMA
+from minitriton.target.amd import SCALED_MFMA, Mfma
 
-WarpsOf = Callable[[Operation, tuple[int, ...], int, int], tuple[int, ...]]
+WarpsOf = Callable[[Operation, tuple[int, ...], int], tuple[int, ...]]
 """How so many waves share the result of a dot, by instructions of so many rows."""
 
 NATIVE = ("e2m1", "e4m3", "e5m2")
@@ -65,15 +66,17 @@ def scaled_rows(shape: Sequence[int], depth: int, size: int) -> int:
 def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of: WarpsOf) -> bool:
     """The dot in the layout of a scaled instruction; False where there is none."""
     formats = (dot.a_elem_type.data.value, dot.b_elem_type.data.value)
-    shape, warps = shape_of(dot.result), num_warps(dot)
-    if any(each not in NATIVE for each in formats) or len(shape) == 3 or warps == 1:
+    shape = shape_of(dot.result)
+    if any(each not in NATIVE for each in formats) or len(shape) == 3 or num_warps(dot) == 1:
+        return False
+    if any(has_float_scale(scale) for scale in (dot.a_scale, dot.b_scale)):
         return False
     is_packed = (bool(dot.lhs_k_pack.value.data), bool(dot.rhs_k_pack.value.data))
     depth = shape_of(dot.a)[-1] * (2 if formats[0] == "e2m1" and is_packed[0] else 1)
     rows = scaled_rows(shape, depth, size)
     if not rows:
         return False
-    per_cta = warps_of(dot, shape, warps, rows)
+    per_cta = warps_of(dot, shape, rows)
     scales = (dot.a_scale, dot.b_scale)
     result = cast(TensorType, dot.result.type)
     tiles = tiles_for_scales(scales, rows, shape, per_cta)
@@ -95,6 +98,11 @@ def to_scaled_mfma(dot: tt.DotScaledOp, rewriter: Rewriter, size: int, warps_of:
     )  # fmt: skip
     rewriter.replace_with(dot, ttg.ConvertLayoutOp(new.result, result))
     return True
+
+
+def has_float_scale(scale: SSAValue | None) -> bool:
+    """Whether scales are those of nvfp4, floats of 16 numbers each, which no instruction takes."""
+    return scale is not None and isinstance(cast(TensorType, scale.type).element_type, AnyFloat)
 
 
 def _operand(
@@ -192,6 +200,64 @@ def source_of_scales(value: SSAValue) -> SSAValue | None:
     return None
 
 
+# Operands that are widened in the layout of the instruction ------------------------------------------------------------
+
+
+def to_upcast_mfma(
+    dot: tt.DotScaledOp, rewriter: Rewriter, tile: tuple[int, int], instruction: Mfma | None, version: int, kpack: int
+) -> bool:
+    """A dot with one scaled operand as one of 16-bit floats, that operand widened by `amdg.upcast_mxfp` where lanes hold it; False where it cannot.
+
+    Waves share rows of the scaled operand only, so that each has the scales of its numbers.
+    """
+    shape, is_k_packed = shape_of(dot.result), (dot.lhs_k_pack.value.data, dot.rhs_k_pack.value.data)
+    forms = (dot.a_elem_type.data.value, dot.b_elem_type.data.value)
+    scales = (dot.a_scale, dot.b_scale)
+    has_scale = [scale is not None for scale in scales]
+    if not all(is_k_packed) or len(shape) == 3 or sum(has_scale) != 1 or any(map(has_float_scale, scales)):
+        return False
+    if any(form == "e2m1" and not scaled for form, scaled in zip(forms, has_scale, strict=True)):
+        return False
+    if any(form not in (*NATIVE, "bf16", "fp16") for form in forms) or forms[has_scale.index(True)] not in NATIVE:
+        return False
+    if instruction is None or tile[0] != tile[1] or shape_of(dot.a)[-1] % instruction.depth:
+        return False
+    compute, result = f16 if "fp16" in forms else bf16, cast(TensorType, dot.result.type)
+    warps, lanes = num_warps(dot), threads_per_warp(dot)
+    per_cta = (warps, 1) if has_scale[0] else (1, warps)
+    layout = AmdMfma(version, per_cta, (*tile, instruction.depth), True, (), (), element_bits(result))
+    total = rewriter.insert(ttg.ConvertLayoutOp(dot.c, with_layout(dot.c.type, layout))).result
+    width = instruction.per_lane * kpack
+    widths = [4 if form == "e2m1" else 8 if "e2m1" in forms else width for form in forms]
+    operands: list[SSAValue] = []
+    for index, value in enumerate((dot.a, dot.b)):
+        moved = with_layout(value.type, DotOperand(index, layout, widths[index]))
+        held: SSAValue = rewriter.insert(ttg.ConvertLayoutOp(value, moved)).result
+        if forms[index] in ("e4m3", "e5m2"):
+            held = rewriter.insert(tt.FpToFpOp(held, with_element(held, compute))).results[0]
+        operands.append(held)
+    for index, scale in enumerate(scales):
+        if scale is None:
+            continue
+        blocked = Blocked((1, 1), (tile[0], lanes // tile[0]), (warps, 1), (1, 0))
+        moved_scale = rewriter.insert(ttg.ConvertLayoutOp(scale, with_layout(scale.type, blocked))).result
+        pairs = 2 if forms[index] == "e2m1" else 1
+        wide = list(shape_of(operands[index]))
+        wide[1 - index] *= pairs
+        encoding = ttg.encoding_attr(DotOperand(index, layout, widths[index] * pairs))
+        upcast = amdg.UpcastMXFPOp(
+            operands[index],
+            moved_scale,
+            forms[index],
+            bool(dot.fast_math.value.data),
+            tensor_type(tuple(wide), compute, encoding),
+        )
+        operands[index] = rewriter.insert(upcast).results[0]
+    new = rewriter.insert(tt.DotOp(operands[0], operands[1], total))
+    rewriter.replace_with(dot, ttg.ConvertLayoutOp(new.result, result))
+    return True
+
+
 # Widened operands -------------------------------------------------------------------------------------------------------
 
 
@@ -202,17 +268,18 @@ class UpcastOperand(ScaledOperand):
         """`value` in 16 bits, times its scales."""
         if self.form in ("bf16", "fp16"):
             return value
-        if scale is None:
+        if scale is None or has_float_scale(scale):
             return super().scaled(value, scale)
         k_dim = len(shape_of(value)) - 1 - self.index
-        wide = unpacked(value, k_dim, self.compute) if self.is_fp4 else with_element(value, self.compute)
+        axis = self.packed_axis(k_dim)
+        wide = unpacked(value, axis, self.compute) if self.is_fp4 else with_element(value, self.compute)
         if isinstance(scale.owner, Operation):
             scale.owner.attributes[_SOURCE] = BoolAttr.from_bool(True)
         scale = self.as_of_left(scale)
         repeated = self.repeated(self.as_float(scale, bf16), k_dim, _GROUP)
         factor = self.add(ttg.ConvertLayoutOp(repeated, tensor_type(wide.get_shape(), bf16, wide.encoding)))
         if self.is_fp4:
-            result = self.add(amdg.ScaledUpcastFp4Op(value, factor, k_dim, wide))
+            result = self.add(amdg.ScaledUpcastFp4Op(value, factor, axis, wide))
         else:
             result = self.add(amdg.ScaledUpcastFp8Op(value, factor, wide))
         return result if self.dot.fast_math.value.data else self.nan_where(result, scale, k_dim, _GROUP)

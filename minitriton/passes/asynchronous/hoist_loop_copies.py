@@ -24,8 +24,6 @@ Attention drawn at random (26 launches by pointers, two H200, 2026-11-28) ran at
 the end of a turn (`minitriton-alternate-warp-groups`).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -82,13 +80,9 @@ def _is_for_copies(wait: ttng.WaitBarrierOp) -> bool:
 
 
 _FOR_COPIES = (
-    ttng.InitBarrierOp,
-    ttng.BarrierExpectOp,
-    ttng.AsyncTMACopyGlobalToLocalOp,
-    ttng.WaitBarrierOp,
-    ttng.InvalBarrierOp,
-    ttg.LocalDeallocOp,
-)
+    ttng.InitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp, ttng.WaitBarrierOp,
+    ttng.InvalBarrierOp, ttg.LocalDeallocOp,
+)  # fmt: skip
 
 
 def _hoist_wait(wait: ttng.WaitBarrierOp, loop: scf.ForOp) -> None:

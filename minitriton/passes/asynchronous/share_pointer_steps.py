@@ -16,8 +16,6 @@ nothing of a counter that is `ttg.opaque`: an address is one sum, and the pointe
 no room for them, loops stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
@@ -27,7 +25,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
-from minitriton.analysis.axis_info.types import access_shape
+from minitriton.analysis.axis_info.lattice import access_shape
 from minitriton.analysis.in_flight.outstanding import dot_of
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_threads

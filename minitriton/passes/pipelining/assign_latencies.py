@@ -13,8 +13,6 @@ Loads through descriptors always count: the copy unit moves any block. Loads of 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import ClassVar
 
@@ -24,7 +22,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction

@@ -4,8 +4,6 @@
 %b = ttg.convert_layout %a -> #ttg.dot_op<...>      =>    if all that uses the load agrees on it
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 
@@ -14,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.access_width import neighbours
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import pointee_bits
+from minitriton.analysis.axis_info.lattice import pointee_bits
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of

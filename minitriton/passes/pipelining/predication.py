@@ -5,8 +5,6 @@ tt.store %p, %x          =>      %m = tt.splat %pred : i1 -> tensor<128xi1>
                                  tt.store %p, %x, %m
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -23,18 +21,10 @@ from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.rewriter import Inserter
 
 _HARMLESS = (
-    ttng.FenceAsyncSharedOp,
-    ttg.AsyncCommitGroupOp,
-    ttg.AsyncWaitOp,
-    ttg.LocalAllocOp,
-    ttg.LocalLoadOp,
-    ttg.LocalStoreOp,
-    tt.DescriptorLoadOp,
-    tt.DescriptorGatherOp,
-    ttng.TensormapCreateOp,
-    ttng.TensormapFenceproxyAcquireOp,
-    UnregisteredOp,
-)
+    ttng.FenceAsyncSharedOp, ttg.AsyncCommitGroupOp, ttg.AsyncWaitOp, ttg.LocalAllocOp, ttg.LocalLoadOp,
+    ttg.LocalStoreOp, tt.DescriptorLoadOp, tt.DescriptorGatherOp, ttng.TensormapCreateOp,
+    ttng.TensormapFenceproxyAcquireOp, UnregisteredOp,
+)  # fmt: skip
 """Ops with an effect that does no harm in an iteration that is not there, and those of tests."""
 
 _CONDITIONS: dict[type[Operation], int] = {

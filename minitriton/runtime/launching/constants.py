@@ -8,8 +8,6 @@ The key of an object says what its class holds too, its functions and the global
 compared with what was there when it was last read (`ClassBody`). Of what holds more than that can tell, the key is made anew.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import enum
@@ -43,24 +41,10 @@ _FIXED = (
 """Classes of what never changes, and is equal to nothing else."""
 _NUMBERS = (bool, int, float, complex)
 _WRAPPERS = (staticmethod, classmethod)
-_GENERATED = frozenset(
-    [
-        "__init__",
-        "__repr__",
-        "__eq__",
-        "__hash__",
-        "__setattr__",
-        "__delattr__",
-        "__replace__",
-        "__new__",
-        "__getnewargs__",
-        "_make",
-        "_replace",
-        "_asdict",
-        "_fields",
-        "_field_defaults",
-    ]
-)
+_GENERATED = frozenset([
+    "__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__", "__new__",
+    "__getnewargs__", "_make", "_replace", "_asdict", "_fields", "_field_defaults",
+])  # fmt: skip
 """What the standard library gives a dataclass or a named tuple."""
 _MISSING = object()
 _MOST_CLASSES = 4096

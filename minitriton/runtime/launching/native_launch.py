@@ -175,14 +175,9 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 _PYTHON_FUNCTIONS = (
-    "PyLong_AsVoidPtr",
-    "PyLong_AsUnsignedLongLongMask",
-    "PyFloat_AsDouble",
-    "PyErr_Occurred",
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-    "PyLong_FromLong",
-)
+    "PyLong_AsVoidPtr", "PyLong_AsUnsignedLongLongMask", "PyFloat_AsDouble", "PyErr_Occurred", "PyEval_SaveThread",
+    "PyEval_RestoreThread", "PyLong_FromLong",
+)  # fmt: skip
 
 CODES = {"x": 0, "b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 20, "d": 24, "T": 64}
 """`struct` codes as the machine code knows them: the size in bytes, plus 16 for floats; `x` is a value that is not passed, `T` the

@@ -19,7 +19,7 @@ import numpy as np
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.host.fork_gate import finished_before_forks
+from minitriton.host.locks import finished_before_forks
 from minitriton.host.source_text import line_at
 from minitriton.runtime.launching.arguments import Argument, data_address, is_array
 from minitriton.runtime.launching.described_tiles import described_tiles, plain_kernel, tensor_maps

@@ -56,7 +56,7 @@ class Problem:
     location: SourceLocation | None
     roles: TileRoles
     given: Values
-    """Constants with a value: those that the caller gave, and defaults of those that are no tile sizes."""
+    """Constants with a value: those that the caller gave, and defaults of those that are no tile sizes, or are fixed."""
     sizes: Mapping[str, int]
     """Integer arguments by name."""
     target: GPUTarget
@@ -67,6 +67,13 @@ class Problem:
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
     """All arguments by name: what a grid may ask for."""
     multiprocessors: int = H100_MULTIPROCESSORS
+    fixed: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Constants that are how long an axis is in memory: they stay as they are."""
+
+    @property
+    def of_fixed(self) -> dict[str, str]:
+        """What to say of these."""
+        return {n: f"how long an axis is in memory: stays {value}" for n, value in self.fixed.items()}
 
 
 def problem_of(
@@ -107,12 +114,16 @@ def problem_of_source(
 ) -> Problem:
     """The problem of `source_of`, whose free constants are `free`; `bound`: arguments by name, the integers among them are sizes.
 
-    `constants`: values of those that are no tile sizes, before their defaults.
+    `constants`: values of those that are no tile sizes, or that memory fixes, before their defaults.
     """
     target = target or default_target()
     location = SourceLocation(function.file_name, function.begin_line)
     roles, digest = _roles(function, source_of, tuple(free), target)
     defaults = {p.name: p.default for p in function.params if p.has_default} | dict(constants or {})
+    fixed = {name: _value_of_fixed(function, name, defaults) for name in roles.fixed}
+    if fixed:
+        source_of = _with(source_of, fixed)
+        roles, digest = _roles(function, source_of, tuple(name for name in free if name not in fixed), target)
     unknown = [name for name in roles.other if name not in defaults]
     if unknown:
         raise _error(
@@ -123,7 +134,8 @@ def problem_of_source(
         )
     if not roles.free:
         help = "give its tile sizes as tl.constexpr parameters without values"
-        raise NoTiles(f"kernel {function.__name__!r}: no constant is a tile size", location, help=help)
+        lengths = f" ({', '.join(fixed)}: how long axes are in memory)" if fixed else ""
+        raise NoTiles(f"kernel {function.__name__!r}: no constant is a tile size{lengths}", location, help=help)
     sizes = {name: int(v) for name, v in bound.items() if isinstance(v, int) and not isinstance(v, bool)}
     given = {n: defaults[n] for n in roles.other} | {
         p.name: bound[p.name] for p in function.params if p.is_constexpr and p.name in bound
@@ -140,7 +152,22 @@ def problem_of_source(
         grid,
         dict(bound),
         multiprocessors(target),
+        fixed,
     )
+
+
+def _value_of_fixed(function: JITFunction, name: str, values: Values) -> int:
+    """Of a constant that is how long an axis is in memory."""
+    if type(values.get(name)) is not int:
+        message = (
+            f"constant {name!r} is how long an axis is in memory, which no search can choose, and its value is missing"
+        )
+        raise _error(function, message, f"pass {name}=...")
+    return values[name]
+
+
+def _with(source_of: SourceOf, fixed: Values) -> SourceOf:
+    return lambda values: source_of({**fixed, **values})
 
 
 def require_free_blocks(function: JITFunction, types: Mapping[str, object]) -> None:

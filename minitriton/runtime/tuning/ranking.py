@@ -149,7 +149,7 @@ class Ranking(Sequence[Candidate]):
     def explain(self, *, most: int = 10, as_json: bool = False) -> str:
         """What each constant is for, the first candidates with their reasons, and what was dropped, by reason."""
         if as_json:
-            roles = {name: str(tile) for name, tile in self.problem.roles.tiles.items()}
+            roles = {name: str(tile) for name, tile in self.problem.roles.tiles.items()} | self.problem.of_fixed
             location = self.problem.location
             return json.dumps({
                 "kernel": self.problem.name, "location": f"{location.file}:{location.line}" if location else None,
@@ -164,6 +164,7 @@ class Ranking(Sequence[Candidate]):
         lines = [
             f"{self.problem.name} for {self.problem.target.ttg_target}",
             *(f"  {line}" for line in str(self.problem.roles).splitlines()),
+            *(f"  {name}: {what}" for name, what in self.problem.of_fixed.items()),
         ]
         limits = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in self._limits().items())
         lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not: {limits}")

@@ -16,16 +16,8 @@ from minitriton.dialects.context import make_context as context
 from minitriton.dialects.text import parse_module
 
 __all__ = [
-    "block",
-    "context",
-    "function",
-    "load_dialects",
-    "module",
-    "operation",
-    "parse_mlir_module",
-    "region",
-    "value",
-]
+    "block", "context", "function", "load_dialects", "module", "operation", "parse_mlir_module", "region", "value",
+]  # fmt: skip
 
 
 def load_dialects(context: Context) -> None:

@@ -47,24 +47,10 @@ _OF_METHODS = {
 }
 """Methods that become helpers, whose first argument is the object."""
 
-RESHAPED = frozenset(
-    {
-        "reshape",
-        "trans",
-        "permute",
-        "join",
-        "reduce",
-        "split",
-        "sum",
-        "max",
-        "min",
-        "xor_sum",
-        "reduce_or",
-        "ravel",
-        "gather",
-        "view",
-    }
-)
+RESHAPED = frozenset([
+    "reshape", "trans", "permute", "join", "reduce", "split", "sum", "max", "min", "xor_sum", "reduce_or", "ravel",
+    "gather", "view",
+])  # fmt: skip
 """Functions and methods whose result has another shape than their operand, and with it another layout."""
 
 
