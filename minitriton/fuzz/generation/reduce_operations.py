@@ -102,7 +102,7 @@ def _reduction(kind: str, own: bool = False) -> Infer:
         if isinstance(combined, Ints):
             combined = Ints(
                 combined.low, combined.high
-            )  # a product along one element has the numbers, in another shape
+            )  # multiplying along one element leaves the numbers, in another shape
         return Value(Type(element, _reduced_shape(value, axis, keep)), combined)
 
     return infer

@@ -88,7 +88,7 @@ _PLAIN = {
 
 
 def _on_gpu(value: Any) -> bool:
-    """Whether a tensor, or what a program has in a tensor's place, is in memory of a GPU."""
+    """Whether a tensor, or what a program passes for one, is in memory of a GPU."""
     return hasattr(value, "data_ptr") and getattr(getattr(value, "device", None), "type", None) == "cuda"
 
 
