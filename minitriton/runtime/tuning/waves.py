@@ -36,8 +36,14 @@ def matrix_instruction(dot: Dot, values: Mapping[str, Any], architecture: Archit
     element = "tf32" if dot.element == "f32" and dot.precision == "tf32" else dot.element
     if architecture.mfma_version:
         tile = mfma_tile((m, n), dot.bits)
-        scaled = SCALED_MFMA.get(tile[0]) if architecture.mfma_version == 4 and element in ("f8E4M3FN", "f8E5M2") else None
-        found = scaled if scaled and k % scaled.depth == 0 else mfma_of(architecture.mfma_version, tile, element, element, k)
+        scaled = (
+            SCALED_MFMA.get(tile[0]) if architecture.mfma_version == 4 and element in ("f8E4M3FN", "f8E5M2") else None
+        )
+        found = (
+            scaled
+            if scaled and k % scaled.depth == 0
+            else mfma_of(architecture.mfma_version, tile, element, element, k)
+        )
         if found is None and element.startswith("f8"):
             found = mfma_of(architecture.mfma_version, tile, "f16", "f16", k)
         if found is not None and k % found.depth == 0:
@@ -82,7 +88,9 @@ def vector_registers(
     """VGPRs of a lane."""
     threads = num_warps * architecture.warp_size
     if not roles.dots:
-        largest = max((elements(w.shape, values) * max(w.bits, 8) / WORD_BITS for w in roles.work if w.shape), default=0)
+        largest = max(
+            (elements(w.shape, values) * max(w.bits, 8) / WORD_BITS for w in roles.work if w.shape), default=0
+        )
         return round(AROUND + largest / threads)
     dot = roles.dots[-1]
     instruction = matrix_instruction(dot, values, architecture)
@@ -107,6 +115,8 @@ def lds_bytes_read(dot: Dot, values: Mapping[str, Any], num_warps: int, architec
     waves = waves_of_dot(dot, values, num_warps, instruction.tile)
     m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
     written = sum(bytes_of(operand, values) for operand in (dot.a, dot.b) if operand is not None)
-    return (m * waves[1] + n * waves[0]) * k * dot.bits / 8 + written if instruction.name != "fma" else float(
-        (m + n) * k * dot.bits / 8 * prod((num_warps,))
+    return (
+        (m * waves[1] + n * waves[0]) * k * dot.bits / 8 + written
+        if instruction.name != "fma"
+        else float((m + n) * k * dot.bits / 8 * prod((num_warps,)))
     )
