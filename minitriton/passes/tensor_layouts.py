@@ -15,8 +15,6 @@ or None where the op says nothing.
     operand_layout(tt.reduce axis=0, slice<dim 1, #blocked>)      ->  None
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType

@@ -23,29 +23,29 @@ import words
 from sources import files, single_importers, sources
 
 PACKAGES = {
-    "__init__": (130, 1, 0),
+    "__init__": (128, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7965, 39, 2),
+    "analysis": (7909, 39, 2),
     "as_triton": (4227, 37, 1),
-    "backends": (319, 8, 0),
-    "codegen": (15253, 81, 1),
+    "backends": (309, 8, 0),
+    "codegen": (15199, 81, 2),
     "commands": (2429, 14, 1),
-    "dialects": (15960, 76, 0),
-    "emulator": (13770, 74, 0),
-    "errors": (156, 1, 0),
+    "dialects": (15769, 76, 0),
+    "emulator": (13690, 74, 0),
+    "errors": (154, 1, 0),
     "explorer": (9275, 54, 1),
-    "frontend": (8343, 37, 0),
-    "fuzz": (8611, 44, 1),
-    "host": (1490, 16, 0),
-    "interpreter": (5352, 34, 0),
-    "knobs": (885, 3, 0),
-    "lab": (11598, 51, 5),
+    "frontend": (8301, 37, 0),
+    "fuzz": (8533, 44, 1),
+    "host": (1460, 16, 0),
+    "interpreter": (5336, 34, 0),
+    "knobs": (883, 3, 0),
+    "lab": (11539, 51, 5),
     "language": (5736, 52, 0),
-    "layouts": (4905, 21, 0),
-    "passes": (26321, 124, 6),
-    "pipeline": (2473, 12, 0),
-    "rewriting": (3987, 18, 0),
-    "runtime": (9838, 53, 2),
+    "layouts": (4889, 21, 0),
+    "passes": (26195, 124, 6),
+    "pipeline": (2463, 12, 0),
+    "rewriting": (3961, 18, 0),
+    "runtime": (9808, 53, 2),
     "target": (1345, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -136,15 +136,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 160397,
+    "lines": 159567,
     "files": 857,
-    "files under 40 lines": 125,
+    "files under 40 lines": 129,
     "modules with one importer": 178,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 67,
-    "words": 22,
+    "words": 23,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
