@@ -41,8 +41,9 @@ from minitriton.runtime.tuning.measured import Measured
 from minitriton.runtime.tuning.model import DEFAULT, Profile, Weights
 from minitriton.runtime.tuning.problem import Problem, problem_of
 from minitriton.runtime.tuning.ranking import Ranking, rank
-from minitriton.runtime.tuning.resources import Resources, resources
+from minitriton.runtime.tuning.resources import resources
 from minitriton.runtime.tuning.space import configurations, misfit_of_size
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import architecture_of, speeds_of
 

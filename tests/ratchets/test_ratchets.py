@@ -45,7 +45,7 @@ PACKAGES = {
     "passes": (26195, 124, 6),
     "pipeline": (2463, 12, 0),
     "rewriting": (3961, 18, 0),
-    "runtime": (9808, 53, 2),
+    "runtime": (9812, 54, 2),
     "target": (1345, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -136,8 +136,8 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159567,
-    "files": 857,
+    "lines": 159571,
+    "files": 858,
     "files under 40 lines": 129,
     "modules with one importer": 178,
     "comparisons of an op's name": 5,

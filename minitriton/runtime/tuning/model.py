@@ -22,15 +22,8 @@ from typing import Any
 import numpy as np
 
 from minitriton.analysis.tile_roles import Dot, Loop, TileRoles, Work, elements
-from minitriton.runtime.tuning.resources import (
-    WORD_BITS,
-    Resources,
-    bytes_of,
-    instruction_of,
-    is_k_major,
-    is_swapped,
-    mma_layout,
-)
+from minitriton.runtime.tuning.resources import instruction_of, is_k_major, is_swapped, mma_layout
+from minitriton.runtime.tuning.taken import WORD_BITS, Resources, bytes_of
 from minitriton.target.architectures import Architecture, Speeds
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

@@ -22,8 +22,8 @@ from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.tuning.measured import Measured
 from minitriton.runtime.tuning.model import Profile, Times, Weights, weights_of
 from minitriton.runtime.tuning.problem import Grid, Problem, problem_of
-from minitriton.runtime.tuning.resources import Resources
 from minitriton.runtime.tuning.space import Misfit, Space, configurations, least_misfits, misfit_of_size, schedules
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import architecture_named, speeds_named
 

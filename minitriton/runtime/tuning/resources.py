@@ -10,7 +10,6 @@ little, each has its own (`codegen.place_shared_memory`). Registers are a linear
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log2, prod
 from typing import Any
@@ -27,6 +26,7 @@ from minitriton.passes.accelerate_matmul.instruction import wgmma_columns
 from minitriton.passes.describe_tiles import MOST_RESULTS, SWIZZLED_ROW
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS
 from minitriton.passes.pipelining.overlap_dots import REGISTERS as REGISTERS_OF_OVERLAPPED
+from minitriton.runtime.tuning.taken import WORD_BITS, Resources, accumulator_registers, bytes_of
 from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, least_mma_depth
 
 SMALLEST_COPY = 4
@@ -40,28 +40,10 @@ SMALLEST_SCRATCH = 16
 WARP_GROUP = 4
 ROWS, COLUMNS = 16, 8
 """Of a warp's part of `mma.sync`, and rows of a warp's part of `wgmma`."""
-WORD_BITS = 32
-"""Of a register."""
 AROUND_COPIES = 26
 """Registers of a thread next to the accumulators of a loop whose operands come by tensor copies: exact for 8,681 of 9,030 matmuls (H200, 2026-11-28)."""
 STEP_BITS = 256
 """Bits of an operand's row that one instruction takes."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """Of one CTA."""
-
-    shared_bytes: int
-    registers: int
-    """Of a thread; more than there are where values are spilled."""
-    accumulators: int
-    """Registers of a thread that hold results of dots."""
-    threads: int
-    instruction: str = ""
-    """`wgmma`, `mma.sync` or `fma`, on AMD `v_mfma_...` or `v_wmma_...`, of the first dot; empty without one."""
-    is_described: bool = False
-    """Whether operands of dots come by tensor copies, through descriptors that a launch makes."""
 
 
 def resources(
@@ -95,21 +77,6 @@ def of_waves(
         num_warps * architecture.warp_size,
         matrix_instruction(roles.dots[0], values, architecture).name if roles.dots else "",
     )
-
-
-def accumulator_registers(roles: TileRoles, values: Mapping[str, Any], threads: int) -> int:
-    """Registers of a thread that hold results of dots."""
-    held = sum(elements((dot.m, dot.n), values) * dot.result_bits for dot in _held(roles.dots))
-    return round(held / WORD_BITS / threads)
-
-
-def _held(dots: tuple[Dot, ...]) -> Iterator[Dot]:
-    """The dots whose results are alive together: one for each different shape."""
-    seen: set[tuple[object, ...]] = set()
-    for dot in dots:
-        if (dot.m, dot.n) not in seen:
-            seen.add((dot.m, dot.n))
-            yield dot
 
 
 def instruction_of(dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture) -> str:
@@ -167,10 +134,6 @@ def ring_slots(
     if num_stages == 1 or operand.loop is None or (held * size < SMALLEST_COPY and not operand.by_descriptor):
         return 1
     return max(num_stages - through_registers, 1)
-
-
-def bytes_of(operand: Operand, values: Mapping[str, Any]) -> int:
-    return round(elements(operand.shape, values)) * max(operand.bits // 8, 1)
 
 
 def shared_bytes(

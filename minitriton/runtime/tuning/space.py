@@ -19,7 +19,8 @@ from minitriton.analysis.tile_roles import Tile, TileRoles, elements
 from minitriton.host.functions import next_power_of_2
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.tuning.problem import Problem
-from minitriton.runtime.tuning.resources import STEP_BITS, Resources, resources
+from minitriton.runtime.tuning.resources import STEP_BITS, resources
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
 from minitriton.target.architectures import architecture_named
 from minitriton.target.tensor_map import GRAIN

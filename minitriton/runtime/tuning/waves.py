@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from minitriton.analysis.tile_roles import Dot, Operand, TileRoles, elements
 from minitriton.passes.amd.accelerate_matmul import mfma_tile, shared_by_warps
-from minitriton.runtime.tuning.resources import WORD_BITS, accumulator_registers, bytes_of
+from minitriton.runtime.tuning.taken import WORD_BITS, accumulator_registers, bytes_of
 from minitriton.target.amd import SCALED_MFMA, WMMA_SIDE, mfma_of, wmma_of
 from minitriton.target.architectures import Architecture
 
