@@ -6,8 +6,6 @@
 The names below are Triton's; each is imported when first used, so `import minitriton` costs nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from importlib.machinery import ModuleSpec

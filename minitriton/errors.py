@@ -9,8 +9,6 @@ Out: one exception whose message a kernel author can act on without reading the 
     help: pass a pointer, such as `base + offsets`
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterable

@@ -12,8 +12,6 @@ An atomic instruction changes several elements from sm_80 or sm_90 on (`most_at_
     most_at_once("fadd", f32, sm_90)        4: `atom.add.v4.f32`
 """
 
-from __future__ import annotations
-
 from math import gcd
 from typing import Literal, NamedTuple
 

@@ -9,8 +9,6 @@
 What is promised of a value counts for every use of it only if it is made wherever the value exists: in the block that defines it (`is_defined_in`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -14,8 +14,6 @@ Stores by tensor copies (TMA) that may write past the rows of their tensor: chun
 A row is known to end with a chunk where its length is known to be a multiple of 16 bytes. Of descriptors that the host makes nothing is known.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 

@@ -16,8 +16,6 @@ An op whose control flow is not known has its regions visited with nothing known
 # This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar

@@ -18,8 +18,6 @@ last bits; maxima, comparisons and all of integers come out the same in any orde
     tt.reduce with arith.maxnumf          False
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

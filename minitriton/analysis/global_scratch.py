@@ -11,8 +11,6 @@ Nothing is shared or reused: a kernel asks for a few descriptors. Counterpart of
 lib/Conversion/TritonGPUToLLVM/GlobalScratchMemoryAllocation.cpp.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp

@@ -8,8 +8,6 @@ An address is a sum of numbers that the loop leaves alone (`start`), of a range 
 iteration (`step`). Index arithmetic is taken not to overflow, as in `axis_info.lattice`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 

@@ -9,8 +9,6 @@ Addresses, masks and counters come on top: an assembler can compute them again. 
 scheduler, but for whole tensors.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields

@@ -8,8 +8,6 @@ counts them (PTX ISA, "tensormap.replace"), and the layout of buffers that are c
     element_code   6             u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16, from 0
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, ModuleOp

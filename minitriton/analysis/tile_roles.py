@@ -13,8 +13,6 @@ Two modules of the same ops are compared op by op, constants by the operands tha
 structural: it stays as it is.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 ttg.async_copy_global_to_local %p, %b : tensor<64x64x!tt.ptr<f16>, #blocked> -> memdesc<64x64xf16, #shared>       16 bytes a lane, 2 instructions
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from xdsl.dialects import scf

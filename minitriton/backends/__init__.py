@@ -1,7 +1,5 @@
 """Triton's module paths for target descriptions (`triton.backends.compiler`), imported when first used."""
 
-from __future__ import annotations
-
 import importlib
 
 _MODULES = ("amd", "compiler", "driver", "nvidia")

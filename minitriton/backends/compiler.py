@@ -3,8 +3,6 @@
 make_backend(GPUTarget("cuda", 90, 32)).parse_options({"num_warps": 8})    →    CUDAOptions(num_warps=8, ...)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Protocol

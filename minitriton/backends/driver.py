@@ -1,7 +1,5 @@
 """`DriverBase` under the module path that Triton programs import it from, and `backends["nvidia"].compiler` and `.driver`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

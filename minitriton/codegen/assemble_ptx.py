@@ -8,8 +8,6 @@ kernel was assembled and what each gave.
     assemble-ptx{arch=90 assembler=ptxas flags="--opt-level 2"}
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re

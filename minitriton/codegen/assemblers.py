@@ -4,8 +4,6 @@ In: PTX text and flags of ptxas. Out: the cubin's bytes and what the assembler s
 loaded, so `assembler_available()` is asked first. `MINITRITON_ASSEMBLER`, `PTXAS_OPTIONS`, `DISABLE_PTXAS_OPT=1` and `TRITON_DUMP_PTXAS_LOG=1` as in Triton.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

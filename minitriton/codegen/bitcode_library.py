@@ -4,8 +4,6 @@ In: a live LLVM module, a library's path, names. Out: the same module with those
 bitcode, so that a library is read once a process.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache

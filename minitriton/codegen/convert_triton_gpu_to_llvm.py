@@ -6,8 +6,6 @@
 Memory is placed, fences and barriers are where they are needed: earlier passes have written that into the module.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -6,8 +6,6 @@ The section `.nv.info` holds records of 4 bytes, (format, attribute, size), with
 attributes read here hold a symbol's index and a number (names as `cuobjdump -elf` prints them).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple

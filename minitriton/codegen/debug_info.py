@@ -6,8 +6,6 @@ In: the locations of functions and ops. Out: `!dbg` suffixes, and the metadata n
     loc(callsite("std.py":9:1 at "k.py":5:24))   !DILocation(line: 9, ..., scope: !17, inlinedAt: !7)
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import cast

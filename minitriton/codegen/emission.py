@@ -4,8 +4,6 @@ Between the steps LLVM IR is text where it is text anyway and an `LLVMModule` af
 Bad LLVM IR ends the process: text is `CheckedLLVMIR` if minitriton wrote it, and of any other a child process is asked first.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import ClassVar

@@ -12,8 +12,6 @@ LLVM_ENABLE_TIMING=1              the times of LLVM's passes, on standard error
 LLVM's flags belong to the process: they are on within one run only, and runs hold LLVM's lock.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import weakref

@@ -6,8 +6,6 @@ become phis, constants are written where they are used, locations become debug m
     %2 = llvm.add %0, %1 : vector<8xi32>        %v2 = add <8 x i32> %v0, %v1, !dbg !7
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The library comes with the package `nvidia-nvjitlink` or a CUDA toolkit. Its fun
 in (`__nvJitLinkCreate_13_0`), and a library keeps those of its older minor versions (nvJitLink documentation, "API").
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import glob

@@ -18,8 +18,6 @@ shared memory / 256 KiB never limits how many CTAs there is room for. Buffers do
 many CTAs a multiprocessor holds, and leave the L1 cache, which is of the same memory, nearly as it was (`FREE_BYTES`).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

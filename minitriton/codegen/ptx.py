@@ -8,8 +8,6 @@ LLVM runs its O3 pipeline with the target known (data layout, GPU, features) and
 one already.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

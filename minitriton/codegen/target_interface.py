@@ -21,8 +21,6 @@ scratch memory that an op needs (`codegen.scratch`).
 **Emission and assembly** are steps of the pipeline (`Translation`s). A step that returns `bytes` ends it: the assembler.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol

@@ -4,8 +4,6 @@ tensor<1024xf32, #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warps
 element = f32    count = 8    offsets = ((0,), (1,), (2,), (3,), (512,), ...)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 

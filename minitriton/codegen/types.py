@@ -9,8 +9,6 @@ interned (by `setdefault`, so that threads get the same one), so that types can 
     vector_type(f32, 1)              -> f32
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -40,13 +40,21 @@ from xdsl.traits import Pure
 
 from minitriton.dialects.amdg_slices import ConcatOp as ConcatOp
 from minitriton.dialects.amdg_slices import ExtractSliceOp as ExtractSliceOp
-from minitriton.dialects.amdg_slices import packed_complaint, transpose_complaint
+from minitriton.dialects.amdg_slices import packed_complaint, transpose_complaint, upcast_complaint
 from minitriton.dialects.attribute_values import i32_attr
 from minitriton.dialects.facts import KeepsData
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, VerifyTensorLayouts, require
+from minitriton.dialects.facts.layout import UnpacksScaledFp4
 from minitriton.dialects.facts.synchronization import ScratchBarrier, WaitsForCopies
 from minitriton.dialects.fast_paths.op_definition import Op, declared, directive
-from minitriton.dialects.tt.enums import CacheModifierAttr, MemSemanticAttr, MemSyncScopeAttr, RMWOpAttr
+from minitriton.dialects.tt.enums import (
+    CacheModifierAttr,
+    MemSemanticAttr,
+    MemSyncScopeAttr,
+    RMWOpAttr,
+    ScaleDotElemType,
+    ScaleDotElemTypeAttr,
+)
 from minitriton.dialects.tt.format import Pointer
 from minitriton.dialects.tt.memory import NO_MODIFIER
 from minitriton.dialects.tt.traits import I32_TENSOR, PTR, TENSOR, VerifiedElementwise, follows, var
@@ -59,6 +67,7 @@ from minitriton.dialects.tt.types import (
 )
 from minitriton.dialects.ttg.format import MemDesc
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
 
 _TOKEN = AsyncTokenType()
 _I32 = IntegerAttr.constr(i32)
@@ -212,6 +221,34 @@ class BufferAtomicCASOp(Op):
     )
 
 
+class UpcastMXFPOp(Op):
+    """Microscaled numbers as wider floats times 2^(scale - 127): `src` has them, widened already if they have 8 bits, pairs of fp4 along k else."""
+
+    name = "amdg.upcast_mxfp"
+
+    src = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    fp_type = prop_def(ScaleDotElemTypeAttr)
+    fast_math = prop_def(BoolAttr, prop_name="fastMath")
+    result = result_def(TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = (
+        "$src `,` $scale `fp_type` `=` $fp_type attr-dict `:` type($src) `,` type($scale) `->` type($result)"
+    )
+
+    def __init__(self, src: SSAValue, scale: SSAValue, fp_type: str, fast_math: bool, result: Attribute) -> None:
+        properties = {
+            "fp_type": ScaleDotElemTypeAttr(ScaleDotElemType(fp_type)),
+            "fastMath": BoolAttr.from_bool(fast_math),
+        }
+        super().__init__(operands=[src, scale], properties=properties, result_types=[result])
+
+    def verify_(self) -> None:
+        source, scale = cast(TensorType, self.src.type), cast(TensorType, self.scale.type)
+        require(self, upcast_complaint(source, scale, self.fp_type.data))
+
+
 class ScaledUpcastFp4Op(Op):
     """Pairs of fp4 in bytes, along `axis`, as wider floats times `scale`."""
 
@@ -222,11 +259,17 @@ class ScaledUpcastFp4Op(Op):
     axis = prop_def(_I32)
     output = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), UnpacksScaledFp4(), KeepsData())
     assembly_format = "$input `scale` $scale attr-dict `:` type($input) `,` type($scale) `->` type($output)"
 
     def __init__(self, input: SSAValue, scale: SSAValue, axis: int, output: Attribute) -> None:
         super().__init__(operands=[input, scale], properties={"axis": i32_attr(axis)}, result_types=[output])
+
+    def verify_(self) -> None:
+        source, scale, output = (cast(TensorType, value.type) for value in (self.input, self.scale, self.output))
+        if scale.get_shape() != output.get_shape() or scale.encoding != output.encoding:
+            require(self, f"scale and output should have the same shape and encoding, found {scale} and {output}")
+        require(self, fp4_to_fp_complaint(source, output, self.axis.value.data))
 
 
 class ScaledUpcastFp8Op(Op):

@@ -22,8 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import MovesElements
 from minitriton.dialects.fast_paths.op_definition import Op
+from minitriton.dialects.tt.enums import ScaleDotElemType
 from minitriton.dialects.ttg.types import MemDescType
-from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, SwizzledShared
+from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Linear, SwizzledShared
 from minitriton.layouts.inference import in_thread_transpose_dst
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.to_linear import to_linear_layout
@@ -200,3 +201,35 @@ def packed_complaint(source: Attribute, result: TensorType) -> str | None:
         if tuple(source.get_shape()) == tuple(shape)
         else "Input and output dimensions don't match after packing changes"
     )
+
+
+_UPCAST_FROM = ("bf16", "f16", "i8", "f8E4M3FN", "f8E5M2")
+
+
+def upcast_complaint(source: TensorType, scale: TensorType, form: ScaleDotElemType) -> str | None:
+    """What is wrong with operands of `amdg.upcast_mxfp`."""
+    shape, scales = source.get_shape(), scale.get_shape()
+    if str(source.element_type) not in _UPCAST_FROM:
+        return "element type of the first operand must be bf16/fp16, OCP fp8/bf8 or i8"
+    if str(scale.element_type) != "i8":
+        return "element type of the second operand must be uint8"
+    if len(shape) != len(scales) or len(shape) < 2:
+        return "operands must have the same number of dimensions, at least 2"
+    if form.value not in ("e2m1", "e4m3", "e5m2"):
+        return "NYI: fpType must be E2M1, E4M3, or E5M2"
+    operand, layout = layout_of(source), layout_of(scale)
+    if (operand is None) != (layout is None):
+        return "Expected either both or neither operands to have an encoding"
+    if operand is None:
+        return None
+    if not isinstance(operand, DotOperand):
+        return "Expected a DotOperandEncodingAttr for values"
+    if not isinstance(layout, Blocked | Linear):
+        return "Expected a BlockOperandEncoding or LinearOperandEncoding for scales"
+    k = len(shape) - 1 - operand.op_idx
+    if shape[k] != (16 if form.value == "e2m1" else 32) * scales[-1]:
+        return "K dimension of first operand must be 16 times larger than last/K dimension of the second operand"
+    if shape[:-2] != scales[:-2]:
+        return "batch dimension must match between operands"
+    rows = shape[len(shape) - 2 + operand.op_idx]
+    return None if rows == scales[-2] else "M/N dimension must match between operands"

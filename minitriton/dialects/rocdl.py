@@ -309,6 +309,26 @@ class IglpOptOp(IntrinsicOp):
     IMMEDIATES: ClassVar = ("i32 {variant}",)
 
 
+class CvtScalePkOp(IntrinsicOp):
+    """Two numbers of 8 or 4 bits of a word, times the power of two of `scale`. `form`: `bf16.fp4`; `part`: which two of the word."""
+
+    name = "rocdl.cvt.scalef32.pk"
+
+    src = operand_def(i32)
+    scale = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    form = prop_def(StringAttr)
+    part = prop_def(IntegerAttr)
+
+    def intrinsic(self) -> str:
+        return f"llvm.amdgcn.cvt.scalef32.pk.{self.form.data}"
+
+    def immediates(self) -> tuple[str, ...]:
+        """A byte's number for fp4; else whether they are the upper two."""
+        number = self.part.value.data
+        return (f"i32 {number}",) if self.form.data.endswith("fp4") else (f"i1 {bool(number)}".lower(),)
+
+
 class DsReadTrOp(IntrinsicOp):
     """64 bits of LDS a lane: each 16 lanes read rows of 16 elements of `bits` bits, and get columns."""
 

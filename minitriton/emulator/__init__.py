@@ -6,8 +6,6 @@ report = emulator.run(ptx, "vector_add", (4,), [x, y, out, 4000], 0)    # `out` 
 print(report.listing())
 """
 
-from __future__ import annotations
-
 from minitriton.emulator.kernel_arguments import MappedArray
 from minitriton.emulator.launch import run
 from minitriton.emulator.ptx.parser import parse

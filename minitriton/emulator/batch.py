@@ -3,8 +3,6 @@
 Arrays have one element for each thread of the batch; a mask of None stands for all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -7,8 +7,6 @@ In: a symbol, and one array for every argument. Out: an array of the results.
 The function's code in libdevice is compiled to PTX, and that is run, one thread an element. Flushes denormals as kernels do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

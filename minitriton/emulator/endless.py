@@ -8,8 +8,6 @@ The state that is compared is kept at block 256, 512, 1024, ... of a run (Brent 
 on memory it is the registers that branches depend on, else all registers and all memory.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 [x, 4000, 0.5] for (.param .u64 p0, .param .u32 p1, .param .f32 p2)   →   address of x, a0 0f 00 00, 00 00 00 3f
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Where all threads have the same number it may be a NumPy scalar, which has the d
 `astype`, `ndim`, `&`): rules and operations need not ask which of the two they were given, and `Batch.spread` makes an array of either.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias, cast
 
 import numpy as np

@@ -3,8 +3,6 @@
 report = run(ptx, "vector_add", (4,), [x, y, out, 4000], shared_bytes=0)     writes into `out`
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Sequence

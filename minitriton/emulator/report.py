@@ -5,8 +5,6 @@ report.to_json()       the same, with counts, as a dict of plain values
 report.listing()       the kernel's PTX with counts next to each instruction and findings below it
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape

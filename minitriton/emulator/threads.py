@@ -3,8 +3,6 @@
 Arrays have one element for each thread; a mask of None stands for all of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.lanes import Lanes

@@ -5,8 +5,6 @@ trace.streams[3][17]      Executed(cp.async.bulk.tensor..., bytes=8192, barrier=
 A model of time replays it (`minitriton.explorer.timeline`): the emulator itself has no clock. The CTA is the first of the launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

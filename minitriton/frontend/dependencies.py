@@ -4,8 +4,6 @@ In: the function's syntax tree and scopes. Out: a digest of the source and of ev
 the values they had, so that a launch can tell that one has changed.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import copy

@@ -13,8 +13,6 @@
 Class names, `src`, `node` and `error_message` are Triton's; line and column after `at` count from the function's `def`.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Iterable

@@ -8,8 +8,6 @@ kernel.params[2]      KernelParam(name="BLOCK", is_constexpr=True)
 kernel.cache_key      digest of the source, of called functions and of the constexpr globals used
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib

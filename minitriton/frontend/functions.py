@@ -6,8 +6,6 @@ The name is Triton's; two functions that would have the same one (closures of on
 arguments that print alike) are distinguished by what they are, and the later one gets a `_` more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from xdsl.dialects.builtin import SymbolRefAttr

@@ -8,8 +8,6 @@ In: the tree of a `JITCallable`. Out: the same tree, whose nodes carry
     For.read_elsewhere      whether the loop's variable is read anywhere but in loops that count with it
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Any, cast
 

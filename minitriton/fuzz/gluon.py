@@ -6,8 +6,6 @@ generate(7)     v = load; convert to a linear layout; through a swizzled buffer;
 Every step leaves a tile of the same shape, so that a program without some of its steps is one too: that is how a finding is made smaller.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence

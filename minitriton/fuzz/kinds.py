@@ -5,8 +5,6 @@ control-flow    loops, branches, memory order and short dots, compared with plai
 gluon           a tile through layouts, shared memory and asynchronous copies, compared with NumPy and Triton
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

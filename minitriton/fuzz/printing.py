@@ -3,8 +3,6 @@
 Assign("v3", Apply("add", (Name("v1"), Literal(3))))   →       v3 = (v1 + 3)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from minitriton.fuzz.generation.operations import OPERATIONS

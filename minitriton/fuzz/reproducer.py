@@ -9,10 +9,8 @@ A step of `shrink` drops statements, replaces an expression by an operand or a n
 the analysis refuses what is no kernel any more before anything runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from minitriton.fuzz.generation.builder import pruned
@@ -35,7 +33,6 @@ from minitriton.fuzz.tree import (
     Name,
     Stmt,
     Store,
-    Unpack,
     While,
     rewritten,
 )
@@ -158,36 +155,25 @@ def _simpler_block(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
 
 
 def _simpler_statement(statement: Stmt) -> Iterator[Stmt]:
-    if isinstance(statement, Assign | Unpack):
-        for value in _simpler(statement.value):
-            yield replace(statement, value=value)
-    elif isinstance(statement, Store | Atomic):
-        if statement.mask is not None:
-            yield replace(statement, mask=None)
-            for mask in _simpler(statement.mask):
-                yield replace(statement, mask=mask)
-        for pointer in _simpler(statement.pointer):
-            yield replace(statement, pointer=pointer)
-        for value in _simpler(statement.value):
-            yield replace(statement, value=value)
-    elif isinstance(statement, For | While):
+    if isinstance(statement, Store | Atomic) and statement.mask is not None:
+        yield replace(statement, mask=None)
+    if isinstance(statement, For | While):
         for field in ("start", "stop"):
-            for bound in (Literal(0), Literal(1), *_simpler(getattr(statement, field))):
+            for bound in (Literal(0), Literal(1)):
                 if bound != getattr(statement, field):
                     yield replace(statement, **{field: bound})
         if statement.step != 1:
             yield replace(statement, step=1)
         if isinstance(statement, For) and statement.kind != "range":
             yield replace(statement, kind="range")
-        for body in _simpler_block(statement.body):
-            yield replace(statement, body=body)
-    elif isinstance(statement, If):
-        for condition in _simpler(statement.condition):
-            yield replace(statement, condition=condition)
-        for body in _simpler_block(statement.then):
-            yield replace(statement, then=body)
-        for body in _simpler_block(statement.otherwise):
-            yield replace(statement, otherwise=body)
+    for field in fields(statement):
+        value = getattr(statement, field.name)
+        if field.name in ("body", "then", "otherwise"):
+            simpler = _simpler_block(value)
+        else:
+            simpler = _simpler(value) if isinstance(value, Apply | Literal | Name) else ()
+        for one in simpler:
+            yield replace(statement, **{field.name: one})
 
 
 def _simpler(expression: Expr) -> Iterator[Expr]:

@@ -4,8 +4,6 @@ smallest(program, candidates, shows)       the smallest program found in time th
 python finding_1_1742.py                   compares again and prints what differs; exit code 1 while the oracles do
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence

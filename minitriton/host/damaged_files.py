@@ -7,8 +7,6 @@ more memory than the file may take.
     with damage_of(path): ...                       what the reading code raises in there, as `DamagedFile`
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 breakpoint, pdb.set_trace, ipdb.set_trace, debugpy.breakpoint      →  True
 """
 
-from __future__ import annotations
-
 import builtins
 import importlib
 from collections.abc import Callable

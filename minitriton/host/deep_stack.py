@@ -5,8 +5,6 @@ The walks over syntax trees and IR recurse. What runs out of stack runs again in
     on_deep_stack(lambda: compile(source), "kernel 'add'", location)
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import sys

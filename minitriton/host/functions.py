@@ -1,7 +1,5 @@
 """The small functions that host code and kernels share, in kernels at compile time: `cdiv`, `next_power_of_2`."""
 
-from __future__ import annotations
-
 from minitriton.language.declare import constexpr_function
 
 

@@ -8,8 +8,6 @@
 The text is the same in every process, so it names kernels on disk too. What cannot be identified is refused with what to do.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import struct

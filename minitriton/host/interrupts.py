@@ -4,8 +4,6 @@ with held_back():
     subprocess.Popen(...)       never sees Ctrl-C: neither while it imports nor when it works
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

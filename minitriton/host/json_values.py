@@ -6,8 +6,6 @@ of_json(View, {"span": "x", "offset": 0, "shape": [4]})        View("x", 0, (4,)
 of_json(View, {"span": "x", "offset": "0"})                    ValueError: offset is '0', no int
 """
 
-from __future__ import annotations
-
 import builtins
 import collections
 import functools

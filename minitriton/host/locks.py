@@ -17,8 +17,6 @@ What such work holds meanwhile is held for ever in a child forked meanwhile: the
     thread 2        os.fork() waits ...................... forks; the child finds no lock held
 """
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import os

@@ -6,8 +6,6 @@
 The key is a file that only the user can read, made when it is first needed. Where it cannot be kept, nothing is the user's own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

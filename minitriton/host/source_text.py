@@ -5,8 +5,6 @@ A location in IR text, in PTX or in a recorded launch names a file, and whoever 
 (docs/security.md, "Text that is shown").
 """
 
-from __future__ import annotations
-
 import io
 import linecache
 import os

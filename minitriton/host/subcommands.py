@@ -1,7 +1,5 @@
 """What the commands of `minitriton` are added to."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser
 from pathlib import Path

@@ -6,8 +6,6 @@ folded("ptx, 300 lines", text)              a text under a title that opens it
 coloured(text)                              IR, PTX or a report, its parts in colours that light and dark pages show
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from html import escape

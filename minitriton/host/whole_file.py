@@ -7,8 +7,6 @@
 What fails (a full disk, an exception, Ctrl-C) leaves nothing, what is killed a name that begins with a dot.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -5,8 +5,6 @@
 The tables in `launch` are the definition of the ops: where a lowering and they differ, they are right.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from minitriton.interpreter.errors import InterpreterError

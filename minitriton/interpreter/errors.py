@@ -3,8 +3,6 @@
 In: an error raised inside the meaning of an op, which knows no location. Out: the same error at the op's location.
 """
 
-from __future__ import annotations
-
 from minitriton.errors import MinitritonError
 
 

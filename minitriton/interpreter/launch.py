@@ -5,8 +5,6 @@ In: a module, a kernel's name, arguments, a grid. Out: the arrays among the argu
     interpret(module, "add", [x, y, out, 1000], (8, 1, 1))
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex

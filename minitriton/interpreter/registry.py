@@ -4,8 +4,6 @@
 does so for ops that touch memory, ask for the program's number, or run a region.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 

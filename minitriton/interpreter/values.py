@@ -9,8 +9,6 @@
 In: an IR type. Out: its NumPy dtype, and for floats the way to numbers and back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

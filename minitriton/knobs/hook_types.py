@@ -5,8 +5,6 @@ hook: JITHook = listen
 knobs.runtime.jit_cache_hook = hook
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypedDict
 

@@ -11,8 +11,6 @@ found = search("bench_matmul", Space(constants=True), "cycles", sampler="tpe", b
 write_page("sweep.db", "sweep.html")                                                            what a store holds
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

@@ -8,8 +8,6 @@ arrays go back to their first contents before each run.
 Every array starts with random contents, outputs too: a store that a pass loses leaves a number that differs.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import zipfile

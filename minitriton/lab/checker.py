@@ -6,8 +6,6 @@ broken pass the op, the kernel's line, and a reduced reproducer.
     check(source, arguments, (4,), pipeline=Pipeline.parse("canonicalize,my-pass,cse")).broken[0].name  →  "my-pass"
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -13,8 +13,6 @@ compare([1.0], [1.5])            →  WRONG             integers and booleans ar
 Which instruction a multiplication or an exp becomes is the compiler's choice, so that neither number is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 

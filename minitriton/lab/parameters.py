@@ -5,8 +5,6 @@ add.ttgir   tt.func public @add(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %
 add.ptx     .entry add(.param .u64 .ptr add_param_0, .param .u32 add_param_1, ...)          →   {"0": "*i8", "1": "i32"}
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 
@@ -123,7 +121,7 @@ def _restated(found: Parameters, signature: str, file: str) -> Parameters:
         )
     stated = Parameters()
     for name, item in zip(names, given, strict=True):
-        kind, hint = typed(item)
+        kind, hint = typed(item, name)
         if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in (None, DIVISIBLE):
             raise MinitritonError(
                 f"argument {name!r} of {file} is {found.kinds[name]}, and the signature says {item!r}",

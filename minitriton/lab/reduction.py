@@ -4,8 +4,6 @@ In: a module, and whether a module still shows the fault. Out: a smaller one tha
 uses, or an op in favour of one of its operands of the same type; what does not keep the fault is taken back.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

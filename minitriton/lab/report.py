@@ -5,8 +5,6 @@ triton-combine     0.21           31     27  bit-equal          bit-equal       
 my-pass            0.05           27     27  wrong              wrong                yes       -
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path

@@ -7,8 +7,6 @@ In: a shape and what is wanted (elements a thread, order, warps, ...). Out: an e
 The rules are those of the attribute builders in Triton's TritonGPUAttrDefs.td: other passes count on getting these very values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -12,8 +12,6 @@ is the identity there. What remains says where data has to move:
 Counterpart of minimalCvtLayout and its users in Triton's lib/Analysis/Utility.cpp, so that both compilers allocate alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

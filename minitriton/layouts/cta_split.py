@@ -5,8 +5,6 @@ In: the bases of `block` (an encoding's `cga`) and a shape. Out: the share of on
     cga ((1, 0), (0, 0)) on (128, 64): one CTA holds (64, 64); the second bit of the CTA's number makes copies
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from minitriton.layouts.algebra import (

@@ -5,8 +5,6 @@ A vector of bits is an integer; a matrix is the sequence of its columns. Additio
     columns (0b01, 0b11):  maps x = 0b10 to 0b11, x = 0b11 to 0b10
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 

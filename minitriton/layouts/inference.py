@@ -10,8 +10,6 @@ only renamed. None where there is no such encoding.
 Counterpart of TritonGPUInferLayoutInterface and inferReshapeOpLegacyEncoding in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache

@@ -8,8 +8,6 @@ A conversion is one of `NoConversion`, `RegisterPermutation`, `WarpShuffle`, `Sh
     RegisterPermutation((0, 2, 1, 3)):  dst = [src[0], src[2], src[1], src[3]]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

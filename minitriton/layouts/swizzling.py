@@ -13,8 +13,6 @@ with the most rounds (the least scratch).
 Zhou et al., arXiv 2505.23819, section on optimal swizzling; counterpart of Triton's lib/Tools/GenericSwizzling.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache

@@ -9,8 +9,6 @@ offsets) of each element, or with `hardware` a list of threads (or offsets) with
 Threads are numbered through all warps; `B0:` goes before them if there are several CTAs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod

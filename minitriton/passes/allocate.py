@@ -11,8 +11,6 @@ what is left over goes to the default warps. Counterpart of lib/Conversion/Trito
 `tritongpu-global-scratch-memory-allocation`: offsets of the global memory that programs ask for (`analysis.global_scratch`).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -32,8 +32,6 @@ instruction in place of one in a register. Triton's LLVM finds it out from scala
 An operand counts if axis info says that its elements are neighbours all along the axis, and if the region passes on one of its two.
 """
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 

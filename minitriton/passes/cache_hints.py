@@ -28,8 +28,6 @@ Addresses are compared as expressions, the counters of loops with equal bounds t
 1.18: what is given away too early is a row whose ends are within vectors, or one that L1 does not hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import field
 from typing import ClassVar

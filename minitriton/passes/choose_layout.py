@@ -11,8 +11,6 @@ minitriton-choose-layout{access=0 size-per-thread=1,4 order=1,0}
 Lanes and warps are laid along the dimensions in `order`, as coalescing lays them. Run it after the passes that choose layouts.
 """
 
-from __future__ import annotations
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 

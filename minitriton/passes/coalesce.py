@@ -23,8 +23,6 @@ tt.func private @f(%arg0: !tt.ptr<f32> {tt.constancy = 1 : i64, tt.contiguity = 
 Counterpart of `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
 """
 
-from __future__ import annotations
-
 import functools
 from math import prod
 from typing import NamedTuple

@@ -24,8 +24,6 @@ second two. Fewer rows of K in a warp are fewer lines of global memory, more are
 Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 dots with row-major B run at a third of the speed of those column-major.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -20,8 +20,6 @@ another order. Atomics add in no fixed order either way.
 Left out by `without="minitriton-coalesce-by-width"`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from typing import NamedTuple

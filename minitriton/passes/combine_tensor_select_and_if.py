@@ -11,8 +11,6 @@ A branch that runs anyway costs nothing more; a select of a whole tensor costs a
 stay: they are cheap.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

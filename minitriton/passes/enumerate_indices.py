@@ -10,8 +10,6 @@ Not a pass of Triton's, which takes such pointers for scattered and accesses the
 one of these ops. Costs no run time; left out by `without="minitriton-enumerate-indices"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, cast
 

@@ -15,8 +15,6 @@ it needs, between conversions.
 Triton 3.6.0 lowers none of these rightly: the results of a scan or a gather are those of each CTA's own part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 

@@ -8,8 +8,6 @@ Only an operand that threads copied from registers needs it. The fence leaves lo
 lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

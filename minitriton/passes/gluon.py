@@ -23,8 +23,6 @@ although its source asks for them.
 Counterpart of lib/Dialect/Gluon/Transforms/{Canonicalize,SimplifyControlFlow,Inline}.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple

@@ -9,8 +9,6 @@ caller's block), and so again while calls are found, four times at most. Functio
 calls. An inlined op's location is the call's location seen from its own. `symbol-dce` does the erasing alone.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -25,8 +25,6 @@ Shifts and masks for powers of two are left to LLVM, which makes them of unsigne
 What an assumption rests on is not folded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, UnitAttr, i32

@@ -10,8 +10,6 @@ launches carry the driver's attribute. Nothing of the kernel runs before the wai
 starting blocks between two launches of a stream. A kernel that has `griddepcontrol` already stays as it is, and so does one for an older GPU.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

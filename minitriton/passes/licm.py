@@ -10,8 +10,6 @@ only if that one has an iteration: how long it takes is not known, least of all 
 `tl.range(..., disable_licm=True)` keeps what is in it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import ClassVar
 

@@ -17,8 +17,6 @@ The numbers stay as they are where programs may wait for each other (atomics, `w
 (printing), and after calls. Whether loops run longer is guessed from their bounds; a wrong guess costs nothing but the order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 

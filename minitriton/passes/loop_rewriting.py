@@ -10,8 +10,6 @@ An op with regions gets one more result in place: loops and conditionals that ca
 %0 = scf.for ... iter_args(%a = %x) -> (f32)      ->      %0:2 = scf.for ... iter_args(%a = %x, %b = %y) -> (f32, f32)
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValues
 

@@ -9,8 +9,6 @@ The second loop is left out if the trip count is known to be a multiple; either 
 left out if it never runs.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

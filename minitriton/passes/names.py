@@ -3,8 +3,6 @@
 A new pass is a file and a line here. A test compares these lines with the files.
 """
 
-from __future__ import annotations
-
 PASSES = {
     "convert-triton-gpu-to-llvm": "minitriton.codegen.convert_triton_gpu_to_llvm",
     "insert-barriers": "minitriton.codegen.place_shared_memory",

@@ -25,8 +25,6 @@ becomes
 Counterpart of lib/Dialect/TritonGPU/Transforms/ReduceDataDuplication.cpp.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import ClassVar, cast
 

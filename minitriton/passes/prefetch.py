@@ -13,8 +13,6 @@ buffers that the loop carries, through ops of one operand only.
 Counterpart of lib/Dialect/TritonGPU/Transforms/Prefetch.cpp.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 from xdsl.context import Context

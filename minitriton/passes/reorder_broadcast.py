@@ -7,8 +7,6 @@
 from position to position.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -23,8 +23,6 @@ Until then a thread holds half the registers, and does not wait for the load bef
 not do to vectors. Left out by `without="minitriton-sink-widening-casts"`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from typing import cast
 

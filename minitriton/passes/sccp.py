@@ -11,8 +11,6 @@ met standing first, as MLIR leaves them. Calls are not looked into, nor the part
 which MLIR takes for code that is not reached.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import field
 from typing import ClassVar

@@ -14,8 +14,6 @@ predicate are one instruction. The second lets masks such as `~(offsets >= n)` b
 `without="minitriton-simplify-integers"`.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.context import Context

@@ -15,8 +15,6 @@ or None where the op says nothing.
     operand_layout(tt.reduce axis=0, slice<dim 1, #blocked>)      ->  None
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
@@ -138,6 +136,12 @@ def operand_layout(op: Operation, layout: DistributedEncoding) -> DistributedEnc
     """The layout that the operands of `op` need for its results to have `layout`."""
     rule = LayoutRule.of(op)
     return None if rule is None else rule.of_operands(op, layout)
+
+
+def operand_layouts(op: Operation, layout: DistributedEncoding) -> list[DistributedEncoding | None]:
+    """`operand_layout` of each operand, where they may differ."""
+    rule = LayoutRule.of(op)
+    return [None] * len(op.operands) if rule is None else rule.of_each_operand(op, layout)
 
 
 def swizzled_or_not(op: Operation, layout: SwizzledShared, row_bits: int, is_wanted: bool, name: str) -> SwizzledShared:

@@ -3,8 +3,6 @@
 Nothing here knows of a cache, a device or a launch: `runtime.compiling` asks for a compile and makes a `CompiledKernel` of it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import time

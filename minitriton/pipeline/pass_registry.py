@@ -16,8 +16,6 @@ A `Translation` is the other kind of step: it leaves the IR it was given and ret
 how LLVM's own passes and the emission of PTX take part in the same pipeline.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ In: a string in the syntax of MLIR's pass pipelines. Out: a tuple of pass object
 option is `key=value`; a value is a bare word, a number, `true`/`false`, a comma list, or a quoted string.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re

@@ -3,8 +3,6 @@
 In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLVM's own passes included; `whole_pipeline` goes on to machine code.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Protocol
 

@@ -12,8 +12,6 @@ TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR befo
                                        fails, the IR before that pass
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ MLIR's greedy driver does so after each round unless configured otherwise (`merg
 its region utilities); the canonicaliser is the one pass that tells it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 

@@ -22,8 +22,6 @@ stands for several.
       %c2 = arith.constant 2              %x = ...
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable, Hashable

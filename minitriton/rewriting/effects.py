@@ -9,8 +9,6 @@ remembered per class, so that asking costs one dictionary look-up for most ops.
     scf.for {...}         has the effects of its body
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from typing import TypeAlias

@@ -9,8 +9,6 @@ Attributes are known by a number in the key: hashing a tensor type costs more th
 done once for each object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue

@@ -12,8 +12,6 @@ what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts c
 # This file is one of those that touch what xDSL keeps private (see `dialects.fast_paths.op_access`): reading a field costs a third of calling its property.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@
 ^bb2(%x, %unused): tt.return %x
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 

@@ -3,8 +3,6 @@
 %r = scf.if %c { scf.yield %x } else { scf.yield %y }       =>      %r = arith.select %c, %x, %y
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import scf

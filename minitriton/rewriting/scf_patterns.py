@@ -7,8 +7,6 @@ scf.for %i = %c0 to %c1 step %c1 { body(%i) }                  =>      body(%c0)
 scf.while (%a = %x) { ... scf.condition(%c) %a } do { ^bb0(%b): ... scf.yield %b }      =>      %x for %a and %b
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias

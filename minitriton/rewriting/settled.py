@@ -8,8 +8,6 @@ Inlining simplifies every function after its calls have become bodies that were 
 is looked at `n` times.
 """
 
-from __future__ import annotations
-
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 

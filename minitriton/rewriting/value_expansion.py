@@ -11,8 +11,6 @@ Every op that only hands values on (whatever runs regions, ends blocks or calls,
 through control flow that leaves them as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xdsl.dialects import scf

@@ -1,7 +1,5 @@
 """Running kernels: launches, the cache, the driver. The names below are those of `triton.runtime`, imported when first used."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

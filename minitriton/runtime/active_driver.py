@@ -3,8 +3,6 @@
 Where there is no GPU the answers are the emulator's, which launches on host arrays run on (`emulated_device`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

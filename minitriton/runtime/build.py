@@ -5,8 +5,6 @@ module = compile_module_from_src(source_of_a_module_named_helper, "helper")
 minitriton itself compiles no C; programs that bring C launchers or utilities of their own use this, by Triton's name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import logging

@@ -11,8 +11,6 @@ digest is remembered in a folder `__pycache__` with what it was made of: path, s
 Python itself tells whether bytecode is of the source that is there. Where Python keeps no bytecode, none is remembered.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import functools

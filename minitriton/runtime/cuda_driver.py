@@ -4,8 +4,6 @@ No compiler and no toolkit: `libcuda.so.1` comes with the display driver. Every 
 `DriverError` that carries the driver's own name and text of the error (CUDA driver API, section "Error Handling").
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import threading

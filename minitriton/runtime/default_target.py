@@ -1,7 +1,5 @@
 """What kernels are compiled for where a program does not say."""
 
-from __future__ import annotations
-
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import get_driver, has_gpu

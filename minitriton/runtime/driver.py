@@ -3,8 +3,6 @@
 The CUDA driver itself is `cuda_driver`; what it and the emulator answer to programs is `active_driver`.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

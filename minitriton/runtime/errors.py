@@ -1,7 +1,5 @@
 """The runtime's errors under the names that Triton programs catch."""
 
-from __future__ import annotations
-
 from minitriton.errors import AssemblerError, MinitritonError, OutOfResources
 from minitriton.interpreter.errors import InterpreterError
 

@@ -1,7 +1,5 @@
 """A compile that the cache does not answer: the compiler, run, and its result as a kernel. Importing this imports the compiler."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Here `@jit` makes a `JITFunction` in any case, which runs on the interpreter where TRITON_INTERPRET asks for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Unpack
 

@@ -1,7 +1,5 @@
 """What autotuned, heuristic and plain kernels have in common: `kernel[grid](...)`, `kernel.warmup(...)` and `kernel.run(...)`."""
 
-from __future__ import annotations
-
 import enum
 import functools
 from collections.abc import Callable

@@ -8,7 +8,9 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.dialects.text import parse_module
 from minitriton.emulator import amdgcn
+from minitriton.interpreter.launch import interpret
 from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.target import GPUTarget
@@ -31,13 +33,16 @@ def scaled(
     tl.store(c + m[:, None] * N + n[None, :], tl.dot_scaled(x, xs, FA, y, ys, FB, lhs_k_pack=LK, rhs_k_pack=RK))
 
 
-POINTERS = {"e2m1": "*u8", "e4m3": "*fp8e4nv", "e5m2": "*fp8e5", "bf16": "*bf16"}
+POINTERS = {"fp16": "*fp16", "e2m1": "*u8", "e4m3": "*fp8e4nv", "e5m2": "*fp8e5", "bf16": "*bf16"}
 MLIR = {"e2m1": "e2m1", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 rng = np.random.default_rng(1)
 
 
 def operand(form: str, rows: int, k: int, along_k: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """What is in memory (two codes of e2m1 to a byte, along k or along rows), and its numbers, both [rows, k]."""
+    if form == "fp16":
+        numbers = rng.standard_normal((rows, k)).astype(np.float16)
+        return numbers, numbers.astype(np.float64)
     if form == "bf16":
         codes = encode_bf16(rng.standard_normal((rows, k)).astype(np.float32))
         return codes, decode_bf16(codes).astype(np.float64)
@@ -82,10 +87,12 @@ def run(
         {(i,): [["tt.divisibility", 16]] for i in range(5)},
     )
     kernel = triton.compile(source, GPUTarget("hip", arch, 64), {"num_warps": 4})
-    report = amdgcn.run(
-        kernel.asm["amdgcn"], None, (1,), [a, sa, np.ascontiguousarray(b.T), sb, c], shared_bytes=kernel.metadata.shared
-    )
+    given = [a, sa, np.ascontiguousarray(b.T), sb]
+    report = amdgcn.run(kernel.asm["amdgcn"], None, (1,), [*given, c], shared_bytes=kernel.metadata.shared)
     assert report.ok, report.findings
+    meant = np.zeros_like(c)
+    interpret(parse_module(kernel.asm["ttgir"]), "scaled", [*given, meant])
+    np.testing.assert_allclose(c, meant, rtol=1e-5, atol=1e-6 * np.nanmax(np.abs(meant)))
     return kernel, c, wanted
 
 
@@ -115,16 +122,21 @@ def test_the_matrix_cores_of_gfx950_scale(
         ("gfx950", "bf16", "e2m1", (False, True)),
         ("gfx942", "e2m1", "e4m3", (True, True)),
         ("gfx942", "bf16", "e5m2", (False, True)),
+        ("gfx942", "e2m1", "bf16", (True, False)),
+        ("gfx950", "fp16", "e5m2", (False, True)),
     ],
 )
 def test_other_scaled_dots_are_widened(arch: str, left: str, right: str, scales: tuple[bool, bool]) -> None:
     kernel, c, wanted = run(arch, left, right, scales, (32, 32, 64))
     assert "v_mfma_f32_32x32x" in kernel.asm["amdgcn"]
+    assert ("amdg.upcast_mxfp" in kernel.asm["ttgir"]) == (arch == "gfx942" and not all(scales))
+    assert ("v_cvt_scalef32_pk_" in kernel.asm["amdgcn"]) == (arch == "gfx950")
     np.testing.assert_allclose(c, wanted, rtol=1e-5, atol=1e-6 * np.abs(wanted).max())
 
 
-def test_the_scale_255_is_not_a_number() -> None:
-    _, c, wanted = run("gfx950", "e4m3", "e4m3", (True, True), (32, 32, 64), nan=True)
+@pytest.mark.parametrize(("arch", "right"), [("gfx950", "e4m3"), ("gfx950", "bf16"), ("gfx942", "bf16")])
+def test_the_scale_255_is_not_a_number(arch: str, right: str) -> None:
+    _, c, wanted = run(arch, "e4m3", right, (True, right != "bf16"), (32, 32, 64), nan=True)
     np.testing.assert_array_equal(np.isnan(c), np.isnan(wanted))
 
 

@@ -293,6 +293,20 @@ WRONG: dict[str, dict[str, tuple[str, str, str]]] = {
             "encoding",
         ),
     },
+    "amdg.scaled_upcast_fp4": {
+        "a layout with other pairs": (
+            "%x: tensor<64x32xi8, #row>, %s: tensor<64x64xbf16, #column>",
+            "%0 = amdg.scaled_upcast_fp4 %x scale %s {axis = 1 : i32} : "
+            "tensor<64x32xi8, #row>, tensor<64x64xbf16, #column> -> tensor<64x64xbf16, #column>",
+            "encoding",
+        ),
+        "scales in another layout": (
+            "%x: tensor<64x32xi8, #row>, %s: tensor<64x64xbf16, #column>",
+            "%0 = amdg.scaled_upcast_fp4 %x scale %s {axis = 1 : i32} : "
+            "tensor<64x32xi8, #row>, tensor<64x64xbf16, #column> -> tensor<64x64xbf16, #row>",
+            "same shape and encoding",
+        ),
+    },
     "ttg.memdesc_trans": {
         "the operand's layout": (
             f"%b: {NVMMA}",

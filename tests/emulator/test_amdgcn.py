@@ -184,6 +184,22 @@ global_store_dwordx2 v2, v[6:7], s[6:7]"""
     np.testing.assert_array_equal(words, high ^ (low & U32(12)))
 
 
+def test_scales_are_powers_of_two_as_two_numbers_are_widened() -> None:
+    """`op_sel` chooses the half of the word, or for fp4 the byte, lower bit first; an exponent of 255 is NaN."""
+    words = np.full(64, 0x21B4E638, U32)
+    scales = np.where(LANE == 5, np.nan, 4.5).astype(F32).view(U32)
+    for name, selected, wanted in (
+        ("fp8", "[1,0,0]", (-3, 0.5625)),
+        ("fp4", "[0,1,0]", (8, -6)),
+        ("bf8", "[0,0,0]", (2, -6144)),
+    ):
+        text = f"v_cvt_scalef32_pk_f16_{name} v9, v2, v3 op_sel:{selected}"
+        halves = lanes(text, words, scales, target="gfx950").view(np.float16).reshape(64, 2)
+        assert tuple(halves[0]) == wanted and np.isnan(halves[5]).all(), name
+    wide = lanes("v_cvt_scalef32_pk_bf16_fp4 v9, v2, v3", words, scales, target="gfx950")
+    assert wide[0] == 0x40C08000
+
+
 def test_a_sum_over_a_wave_by_dpp() -> None:
     steps = [f"v_add_f32_dpp v2, v2, v2 row_shr:{n} row_mask:0xf bank_mask:0xf bound_ctrl:1" for n in (8, 4, 2, 1)]
     steps += [f"v_add_f32_dpp v2, v2, v2 row_bcast:{n} row_mask:0xf bank_mask:0xf bound_ctrl:1" for n in (15, 31)]

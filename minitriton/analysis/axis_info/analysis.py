@@ -11,8 +11,6 @@ Counterpart of lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim wh
 A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod

@@ -22,8 +22,6 @@ Axis-info rules of comparisons, selects, minima and maxima, and loads.
 Sixteen consecutive offsets that begin at a multiple of 16 are all below a multiple of 16, or none is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType

@@ -5,8 +5,6 @@
 %2 = tt.broadcast %1 : 1x128 -> 64x128          C = [1, 128], D = [1, 2^30], K = [64, 1]
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import builtin, ub
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation

@@ -7,8 +7,6 @@
 In a loop a group may be one of several: `({%d}, {%d, %first})` says that the oldest may have been started before the loop.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import zip_longest
 from typing import NamedTuple

@@ -10,8 +10,6 @@
 Two buffers whose positions differ modulo the length of the ring are never the same one in an iteration.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue

@@ -15,8 +15,6 @@ What holds of exactly known index values along each axis: the bridge from `index
 base 0 1 2 3 16 17 18 19, and 64 * unknown       contiguity 4, divisibility 16, constancy 1
 """
 
-from __future__ import annotations
-
 from math import gcd, prod
 
 import numpy as np

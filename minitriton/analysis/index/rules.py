@@ -6,8 +6,6 @@ known than axis info says.
     arith.shrsi %x, %c4        quotient(x, 16)          arith.andi %x, %c15        remainder(x, 16)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol
 

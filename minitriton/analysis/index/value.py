@@ -10,8 +10,6 @@ Arrays have the rank of the tensor and may have length 1 along axes where nothin
 unknown numbers, all divisible by the same number. Index arithmetic is taken not to overflow, as in `axis_info.lattice`.
 """
 
-from __future__ import annotations
-
 from math import gcd
 from typing import NamedTuple
 

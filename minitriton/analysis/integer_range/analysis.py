@@ -22,8 +22,6 @@ In: a block. Out: per value that the block defines, comparisons with numbers tha
 A promise after `tt.assert` or a call is made only if that returns, and counts for nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ Bits (`i1`) read as signed are -1 and 0. The bounds of a tensor hold for every e
 The registry of integer-range rules, one for each op: the range of its results from those of its operands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple

@@ -9,8 +9,6 @@ Everything that wraps is computed exactly and then wrapped; what is undefined (d
     %5 = tt.reduce(%4) by arith.addi          [0, 16256]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TypeAlias, cast

@@ -9,8 +9,6 @@ A pipelined loop has a ring of buffers for each load, one buffer less with each 
 as it is.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp

@@ -13,8 +13,6 @@ the callee's offsets start where that scratch does. A buffer that a pass has pla
 ops, `ttg.shared` on the module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum

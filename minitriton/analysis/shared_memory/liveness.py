@@ -21,8 +21,6 @@ In: a function. Out: for every value of type `!ttg.memdesc` in shared memory, th
 A value gets the buffers of everything that may flow into it; `flows` lists the edges, one function walks them to the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import cf

@@ -18,8 +18,6 @@ What the assignment of offsets asks again and again, answered without a look at 
     waiting.take_first((4, 7), lambda life: True)     # 1, for (0, 4) ends before; the next such call gives 2
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from itertools import combinations

@@ -6,8 +6,6 @@ Passes that place buffers as Triton does ask here; this compiler's lowering has 
     ttg.convert_layout within a warp                       nothing, if shuffles do it
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import prod
 from typing import Any, cast

@@ -10,8 +10,6 @@ A forward slice goes into the regions of an op but not from `scf.yield` to the r
 to the op around it, unless `through_arguments` is False. Counterpart of MLIR's lib/Analysis/SliceAnalysis.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from xdsl.dialects.builtin import ModuleOp, TensorType

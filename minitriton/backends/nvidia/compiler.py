@@ -1,7 +1,5 @@
 """`CUDAOptions`, the backend and what it says of dots, under the module path that Triton programs import them from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minitriton import knobs

@@ -3,8 +3,6 @@
 gcc main.c kernel.c -I {include_dirs[0]} -L {library_dirs()[0]} -lcuda
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""`tt.dot_scaled` on the matrix cores of gfx950, and operands that are widened and scaled for an ordinary dot.
+"""`tt.dot_scaled` on the matrix cores of gfx950.
 
 In: operands in `#ttg.dot_op` layouts of an `#ttg.amd_mfma` layout, 32 numbers a lane for an instruction; scales in the layout of `amd_scale`. Out: one
 `rocdl.mfma.scale` for each tile of the result and each step along k. Four scales of a lane share a register, and an instruction chooses a byte of it.
 
-Counterpart of ScaledDotOpMFMAConversionHelper in Triton's DotOpToLLVM/MFMA.cpp, and of ScaledUpcastToLLVM.cpp.
+Counterpart of ScaledDotOpMFMAConversionHelper in Triton's DotOpToLLVM/MFMA.cpp.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.amd import lowers
-from minitriton.codegen.amd.casts import as_f32
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.indexing import fp4_numbers
-from minitriton.codegen.types import F32, I32, element_type, lanes, scalar_type, vector_type
-from minitriton.dialects import amdg, rocdl, tt
+from minitriton.codegen.types import I32, lanes, vector_type
+from minitriton.dialects import rocdl, tt
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.encodings import AmdMfma
 from minitriton.target.amd import SCALED_MFMA
@@ -87,15 +84,3 @@ class _Scales:
         """Which byte of a word, and the word, for the tile that begins at `row` and the step along k that begins with scale `k`."""
         word, byte = divmod(self.register_of[(row, k)], _IN_WORD)
         return self.b.i32(byte), self.words[word]
-
-
-@lowers(amdg.ScaledUpcastFp8Op, amdg.ScaledUpcastFp4Op)
-def scaled_upcast(f: FunctionLowering, op: amdg.ScaledUpcastFp8Op | amdg.ScaledUpcastFp4Op) -> None:
-    """Numbers of 8 or 4 bits times scales that are powers of two, in f32, which is exact, then rounded."""
-    b = f.b
-    if isinstance(op, amdg.ScaledUpcastFp8Op):
-        numbers = as_f32(b, f.vector(op.input), element_type(op.input.type).name)
-    else:
-        numbers = resized(b, fp4_numbers(f, op.input, op.output, op.axis.value.data), F32)
-    scaled = b.fmul(numbers, resized(b, f.vector(op.scale), F32))
-    f.values[op.output] = resized(b, scaled, scalar_type(op.output.type))

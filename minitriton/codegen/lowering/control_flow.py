@@ -7,8 +7,6 @@ arithmetic, in one argument per register: LLVM then drops the registers that nob
         ->  br ^header(%lo, %0);  ^header(%i, %acc): cond_br (%i < %hi), ^body, ^exit
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -9,8 +9,6 @@ What crosses the CTAs of a cluster: follows a `ClusterExchange`, through the sha
 The second barrier keeps a CTA from reusing its memory, or ending, while another one still reads it.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 

@@ -4,8 +4,6 @@ Each reduces its argument, evaluates a polynomial in Horner form with `fma`, and
 coefficients are minimax fits of our own (Lawson's algorithm in double precision); the errors given are of the polynomials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ and the cosine of one value share all of it, which LLVM sees. The coefficients a
 Threads that hold a larger number, infinity or NaN call libdevice for each element, in one loop that is out of line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ With a blocked result every thread holds the whole rows and columns that it need
 lanes are the thread's elements of the result. The order of additions is Triton's (FMA.cpp): k upwards, starting from c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects import llvm as L

@@ -5,8 +5,6 @@
                                 else the whole of %a to shared memory, a barrier, one load for each register of %i
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L

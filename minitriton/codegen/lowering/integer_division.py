@@ -13,8 +13,6 @@ Divisions that round up or down are made of the one that rounds to zero:
     floor(a / b) = a / b - (a % b != 0 and a, b have two signs)         floordivsi(-7, 2) = -3 - 1
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import llvm as L

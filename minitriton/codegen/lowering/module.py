@@ -1,7 +1,5 @@
 """What all functions of a module share while they are lowered: facts, globals, the offsets of shared memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L

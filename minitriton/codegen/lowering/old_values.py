@@ -2,8 +2,6 @@
 need them, through shared memory if another thread got them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import TensorType

@@ -7,8 +7,6 @@
 The walk sets the builder's location before it calls the rule of an op, so a rule only says what replaces the op.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

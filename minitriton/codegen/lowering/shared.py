@@ -8,8 +8,6 @@ A memory descriptor is a `SharedView`. Loads and stores follow the plan of the t
     base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address = (base ^ xor) + add
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L

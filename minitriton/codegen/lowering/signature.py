@@ -11,8 +11,6 @@ Where the program is in its grid, and barriers.
 With several CTAs a program is a cluster: `tt.get_program_id` reads the cluster's number, not the block's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 

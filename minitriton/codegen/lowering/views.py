@@ -5,8 +5,6 @@
 What register of the source a register of the result is follows from the layouts alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType

@@ -1,7 +1,5 @@
 """Follows a `WarpShuffle` plan: words are exchanged between the lanes of a warp."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L

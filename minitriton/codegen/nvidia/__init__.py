@@ -1,7 +1,5 @@
 """What the code generator knows of NVIDIA GPUs: lowerings to the `nvvm` dialect, its text as inline PTX and intrinsics, libdevice."""
 
-from __future__ import annotations
-
 from minitriton.codegen.lowering.registry import lowerings_of
 from minitriton.codegen.scratch import needs_scratch_on
 

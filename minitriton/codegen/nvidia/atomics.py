@@ -9,8 +9,6 @@ One of the threads that hold an element does it. Where others need the old value
 through shared memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 

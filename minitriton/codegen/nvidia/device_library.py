@@ -6,8 +6,6 @@ Libdevice is no part of minitriton: it is searched for in a CUDA toolkit, in NVI
 Triton; `MINITRITON_LIBDEVICE` or `TRITON_LIBDEVICE_PATH` name it. No kernel needs it that keeps to `tl` and 32-bit floats.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Sequence
 from pathlib import Path

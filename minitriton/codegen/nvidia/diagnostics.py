@@ -4,8 +4,6 @@ tt.print " x: " %v : tensor<4xf32>     vprintf("pid (%u, %u, %u) idx (%1u) x: %f
 tt.assert %c, "message"                one branch to __assertfail if any register is false
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L

@@ -6,8 +6,6 @@ What the hardware has an instruction for is one (`ex2`, `rsqrt`, `sqrt`, all but
 does for Triton); logarithms, sine, cosine and the error function are polynomials (`device_math`).
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 

@@ -17,8 +17,6 @@ Copies of less than 4 bytes, which the hardware does not have, are loads and sto
 Counterpart of Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies, or whose addresses are equal (`ptr + i // 2`), are loaded once.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The primitives of NVIDIA GPUs, as ops of `nvvm`. Importing this module registers NVIDIA's lowerings and text writers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr, i32

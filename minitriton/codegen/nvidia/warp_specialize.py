@@ -16,8 +16,6 @@ partition count from 0. With `actualRegisters` the warps hand registers to each 
 Counterpart of third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToLLVM.cpp.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue

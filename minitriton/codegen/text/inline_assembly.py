@@ -8,8 +8,6 @@ Mistakes that LLVM's code generator would report by leaving the process (`report
     "add.s32 $0, $1;", "=z,r"            →  '=z' is no constraint
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

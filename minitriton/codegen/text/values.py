@@ -3,8 +3,6 @@
 vector<8xf32>  ->  <8 x float>        1.5 : f32  ->  0x3FF8000000000000        dense<1> : vector<4xi32>  ->  splat (i32 1)
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -5,8 +5,6 @@ def fneg(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = fneg {w.typed(op.operands[0])}")
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -26,8 +26,6 @@ from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.to_linear import to_linear_layout
 
-_FRONT_DOOR = "minitriton/dialects/ttg/__init__.py"
-
 
 def show(values: Iterable[int]) -> str:
     """`4, 8`, as MLIR prints a list."""
@@ -41,7 +39,11 @@ def layout_complaint(op: Operation, type_: Attribute) -> str | None:
     layout = layout_of(type_)
     if layout is None:
         unknown = isinstance(type_.encoding, UnregisteredAttr)
-        return f"unknown encoding {type_.encoding} ({_FRONT_DOOR} names those of the dialect)" if unknown else None
+        return (
+            f"unknown encoding {type_.encoding} (minitriton/dialects/encodings.py has those of the dialect)"
+            if unknown
+            else None
+        )
     if not isinstance(layout, enc.DistributedEncoding):
         return "Non-distributed layout is not allowed in tensor type."
     shape = type_.get_shape()

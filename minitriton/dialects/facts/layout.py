@@ -36,6 +36,10 @@ class LayoutRule(Fact):
         """The layout that the operands need for the results to have `layout`; None if nothing follows."""
         return layout
 
+    def of_each_operand(self, op: Operation, layout: DistributedEncoding) -> list[_Layout]:
+        """What `of_operands` says, where operands may need different ones."""
+        return [self.of_operands(op, layout)] * len(op.operands)
+
 
 class SameLayout(LayoutRule):
     """All tensor operands and results have one layout, and it is not memory that decides on it."""
@@ -127,6 +131,18 @@ class UnpacksFp4(LayoutRule):
 
     def of_operands(self, op: Operation, layout: DistributedEncoding) -> _Layout:
         return inference.fp4_to_fp_src(layout, _shape(op.results[0]), axis_of(op))
+
+
+class UnpacksScaledFp4(UnpacksFp4):
+    """As `UnpacksFp4` of the first operand; the second, the scales, has the layout of the result. It is followed back from results only, as in Triton."""
+
+    def of_results(self, op: Operation, layout: DistributedEncoding) -> _Layout:
+        return None
+
+    of_operands = of_results
+
+    def of_each_operand(self, op: Operation, layout: DistributedEncoding) -> list[_Layout]:
+        return [super().of_operands(op, layout), layout]
 
 
 # Who decides ------------------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ from minitriton.emulator.amdgcn.vector import (
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
-from minitriton.interpreter.numbers.formats import decode_small, encode_small
+from minitriton.interpreter.numbers.formats import decode_small, encode_bf16, encode_small
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d\d)$")
 _KNOWN = frozenset({
@@ -91,8 +91,8 @@ def rule_of(i: Instruction, isa: Isa) -> Step | None:
         size, table = i.name[-2:], int(i.modifiers.get("bitop3", "0"), 0)
         type = f"u{size}"
         return _plain(i, isa, type, f"{type} {type} {type}", lambda a, b, c: integers.logic3(a, b, c, table))
-    if "_fp8" in i.name or "_bf8" in i.name:
-        return _small_floats(i, isa.target)
+    if "_fp8" in i.name or "_bf8" in i.name or i.name.endswith("_fp4"):
+        return _scaled_halves(i) or _small_floats(i, isa.target)
     special = _SPECIAL.get(i.name)
     return special(i) if special else None
 
@@ -380,10 +380,41 @@ def _small_floats(i: Instruction, target: str) -> Step | None:
     return None
 
 
+def _scaled_halves(i: Instruction) -> Step | None:
+    """`v_cvt_scalef32_pk_bf16_fp4` and its kin: two numbers of 8 or 4 bits times a power of 2, as halves of a register (CDNA4 ISA, "VOP3 Instructions").
+
+    `op_sel` says which half of the word has the two bytes, or which byte (lower bit first) the two fp4.
+    """
+    match = re.fullmatch(r"v_cvt_scalef32_pk_(f16|bf16)_(fp8|bf8|fp4)", i.name)
+    if match is None:
+        return None
+    bits = 4 if match[2] == "fp4" else 8
+    format = "e2m1" if bits == 4 else OCP_FORMATS[match[2]]
+    low, high, *_ = _bits_of(i, "op_sel", 2)
+    first = 8 * (low + 2 * high) if bits == 4 else 16 * low
+    fetch, scale, into = source(i, i.operands[1], "u32"), _scale(i, i.operands[2]), register_of(i, 0, 1).index
+
+    def act(x: Waves) -> None:
+        word, factor = fetch(x) >> U32(first), scale(x)
+        halves: list[np.ndarray] = []
+        for n in range(2):
+            number = decode_small(format, (word >> U32(bits * n)) & U32((1 << bits) - 1)) * factor
+            half = number.astype(np.float16).view(np.uint16) if match[1] == "f16" else encode_bf16(number)
+            halves.append(half.astype(U32))
+        x.set_vector(into, halves[0] | halves[1] << U32(16))
+
+    return Step(i, act, registers_of(i.operands[1:]), frozenset([into]))
+
+
 def _scale(i: Instruction, operand: Operand) -> Fetch:
-    """The power of 2 of a float32, by which `v_cvt_scalef32_*` divides what it narrows and multiplies what it widens."""
+    """The power of 2 of a float32, by which `v_cvt_scalef32_*` divides what it narrows and multiplies what it widens; NaN where the exponent is 255."""
     fetch = source(i, operand, "u32")
-    return lambda x: (fetch(x) & U32(0x7F800000)).view(np.float32)
+
+    def power(x: Waves) -> np.ndarray:
+        exponent = fetch(x) & U32(0x7F800000)
+        return np.where(exponent == U32(0x7F800000), np.float32(np.nan), exponent.view(np.float32))
+
+    return power
 
 
 def _swap_rows(i: Instruction) -> Step:

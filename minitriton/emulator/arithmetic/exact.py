@@ -4,8 +4,6 @@ apply("add", "rp", 1.0, 2**-60) -> the float64 above 1, where NumPy's sum is 1
 apply("fma", "rn", 2**1000, 2**1000, -inf) -> -inf
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

@@ -5,8 +5,6 @@ In and out: float32 or float64 arrays (or scalars). `fma32(a, b, c)` rounds a*b 
     fma32(1 + 2**-23, 1 + 2**-23, -1 - 2**-22) = 2**-46, where multiplying first would give 0
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

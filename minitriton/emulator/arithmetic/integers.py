@@ -5,8 +5,6 @@ In and out: arrays (or scalars) of unsigned or signed integers of the instructio
     permute(0x33221100, 0x77665544, 0x0415) -> bytes 5, 1, 4, 0 of the pair: 0x00441155
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

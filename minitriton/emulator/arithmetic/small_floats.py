@@ -8,8 +8,6 @@ Sums and products of two values are exact enough in float32, and a fused multipl
 rounding them once more gives the correctly rounded result.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 

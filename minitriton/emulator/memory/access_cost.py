@@ -6,8 +6,6 @@
 Loops repeat their patterns of addresses, so that costs are remembered by pattern.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

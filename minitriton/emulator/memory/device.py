@@ -7,8 +7,6 @@ In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one a
 An address is as aligned as the host's, up to 16 bytes: what kernels are specialised on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -10,8 +10,6 @@ earlier one by warp `v` at time `t` if `t > known[w, v]`:
 reach each other's memory. These are vector clocks with a component for every warp (Flanagan and Freund, "FastTrack", PLDI 2009).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

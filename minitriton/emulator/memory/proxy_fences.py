@@ -12,8 +12,6 @@ The other direction needs no fence: the completion that a wait observes is one. 
 completes it where `fences_copies`, else as fenced, as compilers of `tl` take it (docs/emulator.md).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.target.architectures import WARP_SIZE

@@ -3,8 +3,6 @@
 Every granule has its last writer and, per warp, its last reader, with the times of the warps' clocks (`ordering.py`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.memory.ordering import Clocks

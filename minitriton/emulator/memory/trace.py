@@ -3,8 +3,6 @@
 trace.note(7, "what is stored", [threads, addresses, values])      trace.seen[7, "what is stored"] is the sum of their hashes
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 cp.async A; commit; cp.async B; commit; wait_group 1   →   A is there, B is not
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is checked of barriers: their numbers, and that those that met may meet."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.batch import Batch

@@ -6,8 +6,6 @@ instruction (PTX ISA, "bar, barrier"); `barrier.sync` asks for neither.
     @%p1 bra ELSE; bar.sync 0; bra END; ELSE: bar.sync 0; END:      →   two instructions meet: a finding
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -6,8 +6,6 @@ threads that do not act.
     load(x, 7, "shared", r1, p2, D_u32, 2)   →   [array, array]
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.batch import LOCAL_WINDOW, SHARED_WINDOW

@@ -1,7 +1,5 @@
 """Stores, fences and copies as the async proxy sees them: the checks after `fence.proxy.async`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.batch import Batch

@@ -3,8 +3,6 @@
 box 64 x 32 of f16 at (128, 0), 128-byte swizzle   →   32 rows of 128 bytes, 16-byte chunk c of row r at c ^ (r % 8)
 """
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -21,8 +21,6 @@ a 32-bit register, register `r` of A holds row `g + 8 * (r % 2)`, columns `4 * p
     m16n8k16, f16: lane 5 (g = 1, t = 1), register 0 of A   →   A[1, 2], A[1, 3]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 shuffle(x, 9, "bfly", value, 16, 31, ...)   →   each lane gets the value of the lane 16 away
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.lanes import Lanes

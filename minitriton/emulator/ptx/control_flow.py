@@ -6,8 +6,6 @@ diverged threads together again at the immediate post-dominator of the branch th
     0: setp; @p bra L1    →   block 0 (branch to 2, else 1), block 1, block 2; threads of 1 run before those of 2 go on
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from minitriton.emulator.ptx.program import (

@@ -10,8 +10,6 @@ through variables in local memory, one set for every call:
     brx.idx %r1, table   →   setp.eq.u32 %q, %r1, 0; @%q bra A; setp.eq.u32 %q, %r1, 1; @%q bra B; bra C
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from minitriton.emulator.ptx.program import (

@@ -7,8 +7,6 @@ instruction with its line. Text that is not PTX raises `EmulationError` with the
         add.s32 %r1, %r2, 7;        →   Instruction("add.s32", (Register, Register, Immediate(7)), ...)
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -3,8 +3,6 @@
 mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2   →   a block of its own; threads stay until the phase is over
 """
 
-from __future__ import annotations
-
 import re
 
 from minitriton.emulator.operations import bulk_copies

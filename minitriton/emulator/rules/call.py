@@ -3,8 +3,6 @@
 st.param.b64 [param0], %rd1; call.uni (retval0), vprintf, (param0, param1)   →   print_formatted(x, a_param0, ...)
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

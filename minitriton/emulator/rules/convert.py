@@ -3,8 +3,6 @@
 cvt.rzi.s32.f32 %r2, %r1   →   r2 = float_to_integer(r1_f32, "rzi", D_s32)
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.arithmetic import floats as fm

@@ -3,8 +3,6 @@
 fma.rn.f32 %r4, %r1, %r2, %r3   →   r4_f32 = fma32(r1_f32, r2_f32, r3_f32)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 mad.wide.s32 %rd3, %r1, 4, %rd2   →   (r1.astype(s64) * k4).view(u64) + rd2
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -3,8 +3,6 @@
 ld.global.v2.b32 {%r1, %r2}, [%rd1+8]   →   t1 = load(x, 7, "global", rd1 + k0, m, D_u32, 2); r1 = t1[0]; r2 = t1[1]
 """
 
-from __future__ import annotations
-
 from minitriton.emulator.operations import atomic as atomic_operations
 from minitriton.emulator.operations import memory as memory_operations
 from minitriton.emulator.ptx.program import Address, Immediate, Instruction, Operand, Register, Symbol, Vector

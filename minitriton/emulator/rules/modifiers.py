@@ -5,8 +5,6 @@ In: an opcode. Out: the first modifier that the emulator does not know there, or
     unknown_modifier("add.rn.f32") -> None;  unknown_modifier("add.banana.f32") -> "banana"
 """
 
-from __future__ import annotations
-
 import re
 
 _INTEGERS = "u16 u32 u64 s16 s32 s64"

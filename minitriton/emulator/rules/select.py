@@ -3,8 +3,6 @@
 setp.lt.and.f32 %p2, %r1, %r2, %p1   →   p2 = (r1_f32 < r2_f32) & p1
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.arithmetic.small_floats import bf16_to, f16_to, high16, low16, pack16

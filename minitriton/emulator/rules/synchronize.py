@@ -5,8 +5,6 @@ bar.sync 0                                    →   ends its block; the machine 
 cp.async.wait_group 1                         →   wait_group(x, 1, m)
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from minitriton.emulator.lanes import Lanes

@@ -3,8 +3,6 @@
 Names are looked up among locals, then globals (only those a kernel may use), then Python's few builtins.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 from collections import abc

@@ -4,8 +4,6 @@ if n > 0: x = a         %x = scf.if %c -> (f32) { scf.yield %a } else { scf.yiel
 if n > 0: return        cf.cond_br %c, ^then, ^rest (structured regions cannot be left)
 """
 
-from __future__ import annotations
-
 import ast
 
 from xdsl.dialects import cf, scf

@@ -7,8 +7,6 @@ a < b < c       both comparisons, and `and`
 pair + 1        a method of the aggregate `pair`, compiled and called
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import warnings

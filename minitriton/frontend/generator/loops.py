@@ -6,8 +6,6 @@ Loop-carried variables are the names that the body assigns and that exist before
 out again, so that the body is compiled only once.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import functools

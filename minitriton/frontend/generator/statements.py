@@ -1,7 +1,5 @@
 """Statements that are neither branches nor loops: assignments, `return`, `assert`, expressions."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 

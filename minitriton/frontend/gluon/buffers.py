@@ -4,8 +4,6 @@ ttgl.allocate_shared_memory(...)    ttg.local_alloc : () -> !ttg.memdesc<64xf16,
 buffer.index(i).load(layout)        ttg.memdesc_index %buffer[%i]; ttg.local_load
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

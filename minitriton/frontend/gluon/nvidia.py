@@ -4,8 +4,6 @@ hopper.warpgroup_mma(a, b, acc, is_async=True)      ttng.warp_group_dot %a, %b, 
 mbarrier.wait(bar, phase)                           ttng.wait_barrier %bar, %phase, %true
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.ir import SSAValue

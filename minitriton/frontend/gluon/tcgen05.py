@@ -4,8 +4,6 @@ blackwell.allocate_tensor_memory(...)     ttng.tmem_alloc : () -> !ttg.memdesc<1
 blackwell.tcgen05_mma(a, b, acc)          ttng.tc_gen5_mma %a, %b, %acc[], %true, %true
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UnitAttr

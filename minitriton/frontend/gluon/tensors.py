@@ -4,8 +4,6 @@ ttgl.arange(0, 64, layout)      tt.make_range : tensor<64xi32, #blocked>
 ttgl.convert_layout(x, other)   ttg.convert_layout %x : tensor<64xi32, #blocked> -> tensor<64xi32, #blocked1>
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ p: *fp32, i: int32    p + i   →  tt.addptr
 x: fp16, y: fp16      x / y   →  in fp32
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 

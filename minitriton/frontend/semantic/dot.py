@@ -3,8 +3,6 @@
 tl.dot(a, b, acc)      tt.dot %a, %b, %acc, inputPrecision = tf32
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -4,8 +4,6 @@ tl.load(p, mask=m, other=0.0)     tt.load %p, %m, %other, all of one shape
 tl.atomic_max on fp32             two integer atomics: as int32 where the value is positive, as uint32 where negative
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict, TypeVar
 

@@ -5,8 +5,6 @@ pair + 1       METHODS[ast.Add]: the aggregate's `__add__`, or the right operand
 9 ** 9 ** 9, 1 << 10 ** 10, "a" * 10 ** 12        LanguageValueError, where Python would compute until memory ends
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

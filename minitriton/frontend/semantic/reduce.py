@@ -3,8 +3,6 @@
 tl.reduce(x, 0, combine)     "tt.reduce"(%x) ({ ^bb0(%a, %b): %c = tt.call @combine(%a, %b); tt.reduce.return %c })
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import cast as cast_type
 

@@ -1,7 +1,5 @@
 """Making blocks and changing their shape."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import cast as cast_type

@@ -6,8 +6,6 @@ x: int32, y: uint32              →  uint32 (C's usual conversions)
 [128, 1] and [64]                →  [128, 64]
 """
 
-from __future__ import annotations
-
 import numbers
 from collections.abc import Sequence
 from typing import TypeGuard, TypeVar

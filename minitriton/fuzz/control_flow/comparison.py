@@ -6,8 +6,6 @@ A step of `shrink` takes a statement away, puts a block's body in place of the b
 refuses what is no program any more.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

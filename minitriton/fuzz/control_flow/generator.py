@@ -8,8 +8,6 @@ Statements stand in loops, branches and after assumptions:
         tl.assume(n3 > 4)                                                   true where it runs; where nothing runs it may be false
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -14,8 +14,6 @@ Descriptors are used only as hardware and pointers agree: first columns and the 
 and no element is stored to twice or read again, for no barrier is between a tensor copy and other accesses.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from minitriton.fuzz.control_flow.builder import Buffer, ProgramBuilder

@@ -5,8 +5,6 @@ tl.store(state + lane, t1)
 r6 = tl.where(n1 > 3, v5, 9)
 """
 
-from __future__ import annotations
-
 from minitriton.fuzz.control_flow.builder import Block, Buffer, Line, ProgramBuilder, Variable
 from minitriton.fuzz.generation.elements import ELEMENTS, INT32, Element
 

@@ -7,8 +7,6 @@
     v3 = v1[:, None] * s1 + v2[None, :] + tl.program_id(0) * 128
 """
 
-from __future__ import annotations
-
 from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, INT32, Element
 from minitriton.fuzz.tree import Apply, Expr, Literal, Name, Store

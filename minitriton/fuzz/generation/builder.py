@@ -3,8 +3,6 @@
 b.emit(Apply("add", (Name("v1"), Literal(3))))   →   "v7", or `Unsound` and nothing is added
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable, Generator, Iterator

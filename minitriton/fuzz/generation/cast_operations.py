@@ -4,8 +4,6 @@ int32 [0, 255] → float16     exact           float32 k/8 → int8     if it fi
 float32 → float8e5           one rounding    uint32 → float32       bit for bit: any float at all
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

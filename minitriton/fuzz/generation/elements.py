@@ -4,8 +4,6 @@
 "bfloat16"  →  8 bits of mantissa, held as the bit patterns of np.uint16
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

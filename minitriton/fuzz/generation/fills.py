@@ -4,8 +4,6 @@ FILLS["quarters"]        multiples of 1/4 in [-8, 8]: exact in every float type
 FILLS["normal"]          any bits of magnitude 1/16 to 4, of either sign
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ fp32 * fp32, then +                may be fused into one rounding: approximate, 
 exp(x)                             approximate: the hardware's ex2 is
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

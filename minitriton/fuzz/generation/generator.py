@@ -5,8 +5,6 @@ generate(7)  →  the same `Kernel` on every machine
 Statements around steps: loops that change values, accumulated reductions, branches, calls, atomic updates.
 """
 
-from __future__ import annotations
-
 import random
 
 from minitriton.fuzz.generation.accesses import emit_load, emit_store, gathered, mask_for, offsets, program_number

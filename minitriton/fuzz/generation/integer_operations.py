@@ -4,8 +4,6 @@ int8 [100, 120] + int8 [10, 10]      wraps: nothing known
 int32 // [2, 5]                      fine;   int32 // [0, 5]   Unsound
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

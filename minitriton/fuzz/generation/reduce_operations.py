@@ -4,8 +4,6 @@ uint8 [0, 255] of [64, 4], sum along 0     uint32 [0, 16320] of [4]
 float32 k/4 in [-8, 8], sum of 64          exact; without a grid: approximate, by what another order may change
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from minitriton.fuzz.generation.elements import FLOAT32, INT32, Element, integer

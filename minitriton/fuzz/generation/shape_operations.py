@@ -3,8 +3,6 @@
 int32 [0, 7] of shape [8, 4]  → reshape [32], permute [4, 8], split of [16, 2], ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

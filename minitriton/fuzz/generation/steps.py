@@ -5,8 +5,6 @@ A step that leads to nothing well-formed raises `Unsound` and is taken back (`Ke
 Steps that change shapes, go along a dimension, multiply matrices or reach memory; and the table of all steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minitriton.fuzz.generation.accesses import emit_load, mask_for, offsets, other_for, plain_offsets

@@ -11,8 +11,6 @@ In: a kind, a seed, a number. Out: a `KernelReport`, its features what became of
     crash, timeout: the process ended, or took longer than a minute (`campaign.run` sees to these)
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -9,8 +9,6 @@ any NaN).
 asks for less precision; "frontend" where its TTIR is wrong already, "lowering" where every TTIR and TTGIR is right.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -9,8 +9,6 @@ gone without Triton's LLVM optimiser is its fault. Where one of Triton's passes 
 compare.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -130,63 +128,49 @@ def _without_nans(kernel: Kernel) -> Kernel:
     return replace(kernel, arrays=tuple(arrays))
 
 
+def _with_statements(kernel: Kernel, change: Callable[[Stmt, int], Stmt]) -> Kernel:
+    """`kernel` with `change` applied to every statement of its body, innermost first, given the number of loops around it."""
+
+    def block(body: tuple[Stmt, ...], loops: int) -> tuple[Stmt, ...]:
+        return tuple(change(inside(statement, loops), loops) for statement in body)
+
+    def inside(statement: Stmt, loops: int) -> Stmt:
+        if isinstance(statement, For | While):
+            return replace(statement, body=block(statement.body, loops + 1))
+        if isinstance(statement, If):
+            return replace(statement, then=block(statement.then, loops), otherwise=block(statement.otherwise, loops))
+        return statement
+
+    return replace(kernel, body=block(kernel.body, 0))
+
+
 def _without_while(kernel: Kernel) -> Kernel:
-    return replace(kernel, body=_counted(kernel.body))
+    """`for` in place of `while`."""
 
+    def counted(s: Stmt, loops: int) -> Stmt:
+        return For(s.variable, s.start, s.stop, s.step, s.body) if isinstance(s, While) else s
 
-def _counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements with `for` in place of `while`."""
-    found: list[Stmt] = []
-    for statement in body:
-        if isinstance(statement, While):
-            inner = _counted(statement.body)
-            statement = For(statement.variable, statement.start, statement.stop, statement.step, inner)
-        elif isinstance(statement, For):
-            statement = replace(statement, body=_counted(statement.body))
-        elif isinstance(statement, If):
-            then, otherwise = _counted(statement.then), _counted(statement.otherwise)
-            statement = replace(statement, then=then, otherwise=otherwise)
-        found.append(statement)
-    return tuple(found)
+    return _with_statements(kernel, counted)
 
 
 def _without_extremes(kernel: Kernel) -> Kernel:
     """An atomic minimum or maximum of integers is an `or`."""
-    return replace(kernel, body=_without_extremes_in(kernel.body))
 
+    def change(s: Stmt, loops: int) -> Stmt:
+        return replace(s, op="or") if isinstance(s, Atomic) and s.op in ("max", "min") else s
 
-def _without_extremes_in(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
-    for statement in body:
-        if isinstance(statement, Atomic) and statement.op in ("max", "min"):
-            statement = replace(statement, op="or")
-        elif isinstance(statement, For | While):
-            statement = replace(statement, body=_without_extremes_in(statement.body))
-        elif isinstance(statement, If):
-            then, otherwise = _without_extremes_in(statement.then), _without_extremes_in(statement.otherwise)
-            statement = replace(statement, then=then, otherwise=otherwise)
-        found.append(statement)
-    return tuple(found)
+    return _with_statements(kernel, change)
 
 
 def _without_bounds_in_loops(kernel: Kernel) -> Kernel:
     """A loop within a loop runs twice, whatever it asked for."""
-    return replace(kernel, body=_counted_to_two(kernel.body, within=False))
 
+    def change(s: Stmt, loops: int) -> Stmt:
+        if not loops or not isinstance(s, For | While) or all(isinstance(each, Literal) for each in (s.start, s.stop)):
+            return s
+        return replace(s, start=Literal(0), stop=Literal(2 * s.step))
 
-def _counted_to_two(body: tuple[Stmt, ...], *, within: bool) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
-    for statement in body:
-        if isinstance(statement, For | While):
-            inner = _counted_to_two(statement.body, within=True)
-            if within and not (isinstance(statement.start, Literal) and isinstance(statement.stop, Literal)):
-                statement = replace(statement, start=Literal(0), stop=Literal(2 * statement.step))
-            statement = replace(statement, body=inner)
-        elif isinstance(statement, If):
-            then = _counted_to_two(statement.then, within=within)
-            statement = replace(statement, then=then, otherwise=_counted_to_two(statement.otherwise, within=within))
-        found.append(statement)
-    return tuple(found)
+    return _with_statements(kernel, change)
 
 
 KNOWN = (

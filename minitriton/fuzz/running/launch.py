@@ -3,8 +3,6 @@
 Array("a0", int8, skew=1), 40 elements   →   40 int8 from an address that is one element past a multiple of 16
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Raises `Unsound` for an access out of bounds, two stores to one address, a use of elements that a mask leaves undefined.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 

@@ -8,8 +8,6 @@ or one that is not a multiple of the element's size, as on a GPU.
 Stores go straight to the arrays. Several lanes that store to one address leave the value of the last one.
 """
 
-from __future__ import annotations
-
 import ctypes
 from bisect import bisect_right
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A memory barrier (`mbarrier`) as the hardware keeps it: arrivals, bytes that are expected, phases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from minitriton.interpreter.warps.partition_order import Knowledge

@@ -9,8 +9,6 @@ Narrowing rounds to nearest, ties to even. An fp8 number too large becomes the l
 `cvt.rn.satfinite` does; NaN stays NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

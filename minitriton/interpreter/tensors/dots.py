@@ -15,12 +15,14 @@ import numpy as np
 from xdsl.dialects.builtin import Float16Type, Float64Type, IntegerType
 from xdsl.ir import Attribute, Operation
 
-from minitriton.dialects import tt
+from minitriton.dialects import amdg, tt
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE_OPS
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder
+from minitriton.layouts.encodings import DotOperand
 
 _STEP_BYTES = 32
 """Of an instruction's K."""
@@ -104,6 +106,39 @@ def _dot_scaled(op: tt.DotScaledOp) -> Callable[..., Array]:
         if scales["b_scale"]:
             right = scaled(right, *remaining.pop(0), False)
         return encode(np.matmul(rounded(left), rounded(right)) + decode_c(c).astype(np.float32))
+
+    return run
+
+
+@PURE_OPS.add(amdg.ScaledUpcastFp8Op, amdg.ScaledUpcastFp4Op)
+def _scaled_upcast(op: amdg.ScaledUpcastFp8Op | amdg.ScaledUpcastFp4Op) -> Callable[..., Array]:
+    decode, encode = decoder(op.scale.type), encoder(op.output.type)
+    if isinstance(op, amdg.ScaledUpcastFp4Op):
+        axis, read = integer(op.axis), None
+    else:
+        axis, read = 0, decoder(op.input.type)
+
+    def run(values: Array, scale: Array) -> Array:
+        numbers = formats.unpack_e2m1(values, axis) if read is None else read(values).astype(np.float32)
+        return encode(numbers * decode(scale))
+
+    return run
+
+
+@PURE_OPS.add(amdg.UpcastMXFPOp)
+def _upcast_mxfp(op: amdg.UpcastMXFPOp) -> Callable[..., Array]:
+    layout = layout_of(op.result.type)
+    k = -2 if isinstance(layout, DotOperand) and layout.op_idx else -1
+    is_fp4, fast = op.fp_type.data is tt.ScaleDotElemType.E2M1, bool(integer(op.fast_math))
+    decode, encode, of_scale = decoder(op.src.type), encoder(op.result.type), op.scale.type
+
+    def run(values: Array, scale: Array) -> Array:
+        numbers = formats.unpack_e2m1(values, values.ndim + k) if is_fp4 else decode(values).astype(np.float32)
+        factors, is_nan = (np.repeat(part, 32, axis=-1) for part in _factors(scale, of_scale))
+        if k == -2:
+            factors, is_nan = np.swapaxes(factors, -1, -2), np.swapaxes(is_nan, -1, -2)
+        product = numbers * factors
+        return encode(product if fast else np.where(is_nan, np.float32(np.nan), product))
 
     return run
 

@@ -20,8 +20,6 @@ Size(m=1, n=2)            →  {"named": {"m": 1, "n": 2}}
 a layout of Gluon's       →  {"layout": "SwizzledSharedLayout(vec=8, per_phase=1, ...)"}
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -17,8 +17,6 @@ the state in which the first of them stands in it:
     x      both pass orders change something, and differ
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ How loads and stores may treat the caches, and whether launches may overlap, eac
 `with_memory_step` puts one where all accesses are as they will be lowered, before the lowering, in place of one that says the same thing.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

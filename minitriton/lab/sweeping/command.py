@@ -12,8 +12,6 @@ minitriton bisect running_sums --pipeline '...' --more cycles --kernel-to small.
 minitriton bisect running_sums --against ../minitriton-main --more instructions               than another version of minitriton has
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

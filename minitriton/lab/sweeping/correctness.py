@@ -13,8 +13,6 @@
 Equal PTX is run once.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -23,8 +23,6 @@ In: the metrics of groups `counts` and `machine`, of one program as numbers, of 
 the longest cause decide and the others still count, which ranks programs whose longest cause is the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 

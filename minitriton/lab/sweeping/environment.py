@@ -12,8 +12,6 @@ Reward: at the end the logarithm of the default pipeline's objective by that of 
 not right. Built for learned pass orders as in CompilerGym (Cummins et al., CGO 2022).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@
 Each different program is measured once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

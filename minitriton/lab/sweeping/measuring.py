@@ -5,8 +5,6 @@
 A store may be filled on one machine and measured on another: it holds the PTX, and how each kernel's inputs are made.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -12,8 +12,6 @@ Counts are issued by warps, over all programs of the launch. Less is better, but
 program of the store: assembled by what `codegen.assemblers` finds, nvJitLink or ptxas; no GPU is needed.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math

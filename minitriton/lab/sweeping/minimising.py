@@ -7,8 +7,6 @@
 Edits are dropped in halves, then in quarters, at last one at a time, as long as one can go (Zeller and Hildebrandt, 2002).
 """
 
-from __future__ import annotations
-
 import difflib
 import shlex
 from collections.abc import Callable, Iterable

@@ -7,8 +7,6 @@ The page holds everything itself: its script (`report.js`, which `make page` bui
 are as the system says. Sections that have nothing to show are left out.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

@@ -4,8 +4,6 @@ figure = pareto_plot(table, "registers", "cycles", kernel="tiled_dot")
 save(figure, "pareto.png")           .png, .svg, .pdf or .html
 """
 
-from __future__ import annotations
-
 import html
 import io
 import statistics

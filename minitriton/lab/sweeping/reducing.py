@@ -14,8 +14,6 @@ The kernel is its TTIR: a step drops a store, an op that nothing uses, or an op 
 kernel counts if what it gives by its own meaning and what the pipeline makes of it still differ as the whole one's did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,7 +25,7 @@ from minitriton.lab.reduction import reduce, size
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
 from minitriton.lab.sweeping.evaluation import Evaluator
-from minitriton.lab.sweeping.space import is_fixed
+from minitriton.lab.sweeping.space import movable_indices
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
 
@@ -52,7 +50,7 @@ def smallest_pipeline(
         )
     steps = list(pipeline.steps)
     parts = 2
-    while movable := [index for index, step in enumerate(steps) if not is_fixed(step)]:
+    while movable := movable_indices(steps):
         size = -(-len(movable) // parts)
         for at in range(0, len(movable), size):
             less = _without(steps, set(movable[at : at + size]))

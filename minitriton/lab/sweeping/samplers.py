@@ -16,8 +16,6 @@ A sampler is a generator that asks for configurations; between two it may be lef
     insert cse, layout of access 0, optimize-llvm-ir{level}, ...      below 0.5 as it is; above, which of the `alternatives`
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -27,7 +25,15 @@ from typing import Any
 from minitriton.errors import MinitritonError, optional_library
 from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler, with_layout_step, with_memory_step
 from minitriton.lab.sweeping.configuration import Configuration, Value
-from minitriton.lab.sweeping.space import LLVM_PASSES, is_fixed, is_legal, segments, with_llvm_pass, with_option
+from minitriton.lab.sweeping.space import (
+    LLVM_PASSES,
+    is_fixed,
+    is_legal,
+    movable_indices,
+    segments,
+    with_llvm_pass,
+    with_option,
+)
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Step
 
@@ -168,11 +174,10 @@ def alternatives(candidates: Candidates) -> dict[str, list[Change]]:
     """What the space of `candidates` says of passes put in, options of passes, LLVM's own passes, layouts and memory."""
     space, found = candidates.space, dict[str, list[Change]]()
     steps = candidates.first.pipeline.steps
-    movable = [index for index, step in enumerate(steps) if not is_fixed(step)]
     for text in space.insert:
         (step,) = Pipeline.parse(text).steps
         found[f"insert {text}"] = [
-            partial(_inserted, step=step, before=steps[i], count=_nth(steps, i)) for i in movable
+            partial(_inserted, step=step, before=steps[i], count=_nth(steps, i)) for i in movable_indices(steps)
         ]
     for (name, option), values in space.pass_options:
         found[f"{name}{{{option}}}"] = [partial(_with_option, name=name, option=option, value=v) for v in values]

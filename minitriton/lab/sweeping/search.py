@@ -8,8 +8,6 @@
 Only right programs count. Of the best one the edits that matter are left: those without which it is as good are dropped. A configuration asked for before costs nothing, and a program known before is not run again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections import defaultdict

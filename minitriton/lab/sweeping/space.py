@@ -235,7 +235,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = _movable_indices(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
+        movable = movable_indices(steps) if self.legal or rng.random() < 0.7 else list(range(len(steps)))
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -346,23 +346,9 @@ def _levels(steps: tuple[Step, ...]) -> list[tuple[tuple[Step, ...], bool]]:
     return [(segment, any(map(is_fixed, segment))) for segment in segments(steps)]
 
 
-_fixed: dict[int, tuple[Step, bool]] = {}
-"""Steps seen, by identity, with whether they are fixed."""
-_MOST_SEEN = 4096
-
-
-def _movable_indices(steps: Sequence[Step]) -> list[int]:
-    """Where passes stand that may be changed: `is_fixed` without a call a step, since configurations are drawn by the thousand."""
-    if len(_fixed) > _MOST_SEEN:
-        _fixed.clear()
-    found: list[int] = []
-    for index, step in enumerate(steps):
-        known = _fixed.get(id(step))
-        if known is None:
-            known = _fixed[id(step)] = (step, is_fixed(step))
-        if not known[1]:
-            found.append(index)
-    return found
+def movable_indices(steps: Sequence[Step]) -> list[int]:
+    """Where passes stand that may be changed."""
+    return [index for index, step in enumerate(steps) if not is_fixed(step)]
 
 
 def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:

@@ -6,8 +6,6 @@
 A sweep that was stopped goes on where it was: configurations that the store has are not evaluated again.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,6 @@ in the caches, hits all alike; `speedup` is the median over the rounds of the ow
 launches leave them, and as much of them in the L2 cache as fits.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

@@ -7,8 +7,6 @@ over one configuration, is replaced. Its batch is given out again one by one. Wh
 recorded as crashed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import multiprocessing

@@ -8,8 +8,9 @@ with operands in `#ttg.dot_op` of #mma = #ttg.amd_mfma<{version = 4, instrShape 
 that gives a lane the scale of its 32 numbers. Where no instruction takes the types (bf16, fp16), and on other GPUs, operands are widened to 16 bits
 and multiplied by their scales; the matrix cores then take an ordinary dot.
 
-Counterpart of ScaledBlockedToScaledMFMAF8F6F4 and DecomposeAMDScaledBlocked of AccelerateAMDMatmul.cpp. Not there: `amdg.upcast_mxfp`, by which Triton
-widens on gfx942; operands packed along M or N there.
+A dot with one scaled operand widens it by `amdg.upcast_mxfp` where no instruction scales (gfx90a, gfx942).
+
+Counterpart of ScaledBlockedToScaledMFMAF8F6F4, ScaledBlockedToMFMA and DecomposeAMDScaledBlocked of AccelerateAMDMatmul.cpp.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, BoolAttr, TensorType, bf16, i8
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, TensorType, bf16, f16, i8
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import amdg, arith, tt, ttg
-from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.layouts.builders import swizzled_shared_for_dot
-from minitriton.layouts.encodings import AmdMfma, DistributedEncoding, DotOperand, SwizzledShared
+from minitriton.layouts.encodings import AmdMfma, Blocked, DistributedEncoding, DotOperand, SwizzledShared
 from minitriton.layouts.inference import inverse_permutation, reshape_dst, trans_dst
 from minitriton.layouts.memory import plan_access, registers_to_offsets
 from minitriton.layouts.properties import get_order
@@ -41,7 +42,7 @@ from minitriton.passes.tensor_layouts import (
 )
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.rewriter import Rewriter
-from minitriton.target.amd import SCALED_MFMA
+from minitriton.target.amd import SCALED_MFMA, Mfma
 
 WarpsOf = Callable[[Operation, tuple[int, ...], int], tuple[int, ...]]
 """How so many waves share the result of a dot, by instructions of so many rows."""
@@ -197,6 +198,64 @@ def source_of_scales(value: SSAValue) -> SSAValue | None:
         if op.attributes.pop(_SOURCE, None) is not None:
             return op.results[0]
     return None
+
+
+# Operands that are widened in the layout of the instruction ------------------------------------------------------------
+
+
+def to_upcast_mfma(
+    dot: tt.DotScaledOp, rewriter: Rewriter, tile: tuple[int, int], instruction: Mfma | None, version: int, kpack: int
+) -> bool:
+    """A dot with one scaled operand as one of 16-bit floats, that operand widened by `amdg.upcast_mxfp` where lanes hold it; False where it cannot.
+
+    Waves share rows of the scaled operand only, so that each has the scales of its numbers.
+    """
+    shape, is_k_packed = shape_of(dot.result), (dot.lhs_k_pack.value.data, dot.rhs_k_pack.value.data)
+    forms = (dot.a_elem_type.data.value, dot.b_elem_type.data.value)
+    scales = (dot.a_scale, dot.b_scale)
+    has_scale = [scale is not None for scale in scales]
+    if not all(is_k_packed) or len(shape) == 3 or sum(has_scale) != 1 or any(map(has_float_scale, scales)):
+        return False
+    if any(form == "e2m1" and not scaled for form, scaled in zip(forms, has_scale, strict=True)):
+        return False
+    if any(form not in (*NATIVE, "bf16", "fp16") for form in forms) or forms[has_scale.index(True)] not in NATIVE:
+        return False
+    if instruction is None or tile[0] != tile[1] or shape_of(dot.a)[-1] % instruction.depth:
+        return False
+    compute, result = f16 if "fp16" in forms else bf16, cast(TensorType, dot.result.type)
+    warps, lanes = num_warps(dot), threads_per_warp(dot)
+    per_cta = (warps, 1) if has_scale[0] else (1, warps)
+    layout = AmdMfma(version, per_cta, (*tile, instruction.depth), True, (), (), element_bits(result))
+    total = rewriter.insert(ttg.ConvertLayoutOp(dot.c, with_layout(dot.c.type, layout))).result
+    width = instruction.per_lane * kpack
+    widths = [4 if form == "e2m1" else 8 if "e2m1" in forms else width for form in forms]
+    operands: list[SSAValue] = []
+    for index, value in enumerate((dot.a, dot.b)):
+        moved = with_layout(value.type, DotOperand(index, layout, widths[index]))
+        held: SSAValue = rewriter.insert(ttg.ConvertLayoutOp(value, moved)).result
+        if forms[index] in ("e4m3", "e5m2"):
+            held = rewriter.insert(tt.FpToFpOp(held, with_element(held, compute))).results[0]
+        operands.append(held)
+    for index, scale in enumerate(scales):
+        if scale is None:
+            continue
+        blocked = Blocked((1, 1), (tile[0], lanes // tile[0]), (warps, 1), (1, 0))
+        moved_scale = rewriter.insert(ttg.ConvertLayoutOp(scale, with_layout(scale.type, blocked))).result
+        pairs = 2 if forms[index] == "e2m1" else 1
+        wide = list(shape_of(operands[index]))
+        wide[1 - index] *= pairs
+        encoding = ttg.encoding_attr(DotOperand(index, layout, widths[index] * pairs))
+        upcast = amdg.UpcastMXFPOp(
+            operands[index],
+            moved_scale,
+            forms[index],
+            bool(dot.fast_math.value.data),
+            tensor_type(tuple(wide), compute, encoding),
+        )
+        operands[index] = rewriter.insert(upcast).results[0]
+    new = rewriter.insert(tt.DotOp(operands[0], operands[1], total))
+    rewriter.replace_with(dot, ttg.ConvertLayoutOp(new.result, result))
+    return True
 
 
 # Widened operands -------------------------------------------------------------------------------------------------------

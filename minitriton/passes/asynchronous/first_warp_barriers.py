@@ -43,8 +43,6 @@ In step, both groups would wait for the same dots and then compute while tensor 
 section 3.1: ping-pong scheduling.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, cast
 

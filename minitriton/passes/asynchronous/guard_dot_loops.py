@@ -31,8 +31,6 @@ A buffer that a dot reads may be written again by an op that writes memory, so n
 another slot of the rings that its dots read, as the counters of the loop show (`analysis.in_flight.rings`).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, cast
 
 from xdsl.context import Context

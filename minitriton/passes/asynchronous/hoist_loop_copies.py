@@ -24,8 +24,6 @@ Attention drawn at random (26 launches by pointers, two H200, 2026-11-28) ran at
 the end of a turn (`minitriton-alternate-warp-groups`).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, cast
 
 from xdsl.context import Context

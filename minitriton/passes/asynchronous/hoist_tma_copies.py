@@ -25,8 +25,6 @@ In: TTGIR with barriers. Out: the same. A kernel in which the first warp alone w
 as other warps may not fill them there. Triton always shares them; here only Gluon's pipeline does, in which loops fill and wait in turn.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple, cast
 
 from xdsl.context import Context

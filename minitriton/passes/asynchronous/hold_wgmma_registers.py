@@ -26,8 +26,6 @@ reads them, without a `wgmma.wait_group` first, is undefined (PTX ISA, "Asynchro
 has the fault too; there ptxas happens to run such dots one by one (its message C7515).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import ClassVar, cast
 

@@ -16,8 +16,6 @@ nothing of a counter that is `ttg.opaque`: an address is one sum, and the pointe
 no room for them, loops stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar

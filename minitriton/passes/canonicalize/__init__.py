@@ -8,8 +8,6 @@ dead ops gone, loops and branches reduced to what they do.
 The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicalize`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import ClassVar
 

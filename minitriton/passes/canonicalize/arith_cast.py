@@ -4,8 +4,6 @@ extsi (extui x)  =>  extui x                    trunci (extsi x)  =>  extsi x, i
 select (not c), a, b  =>  select c, b, a        select c, 1, 0    =>  extui c
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Operation, SSAValue
 

@@ -8,8 +8,6 @@ ttg.warp_specialize(%a, %a)                       ttg.warp_specialize(%a)
 partition0(%x, %y) { use %x, %y }           =>    partition0(%x) { use %x, %x }
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import cf

@@ -8,8 +8,6 @@ tt.load %p, dense<false>, %o       =>  %o
 tt.store %p, %v, dense<false>      =>  nothing
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 

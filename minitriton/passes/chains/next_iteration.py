@@ -18,8 +18,6 @@ those that the wait left in flight when it stood at the top: they may have writt
 which they write what is read would be wrong already.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects import scf

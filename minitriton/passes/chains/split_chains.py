@@ -20,8 +20,6 @@ plain 16-bit dots everywhere (H100, 24 kernels: 0.996 to 1.288 times as fast). C
 docs/chains.md has figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 from typing import ClassVar

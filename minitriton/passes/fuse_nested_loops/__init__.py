@@ -30,8 +30,6 @@ A value that the outer loop carries must not change before the last part has run
 the current one is still read, the last `scf.if` chooses between them. (Triton 3.6.0 lets it change at once.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

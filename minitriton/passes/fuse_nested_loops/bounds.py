@@ -13,8 +13,6 @@ What depends on the outer counter is left out of `inner` here; a loop before the
 fused loop adds it to `inner` whenever the counter moves.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 

@@ -9,8 +9,6 @@ Nothing is done if an assumption (`tl.assume(u > l)`) that is made before every 
 What only the ops after the inner loop use moves after it, which shortens its life.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region

@@ -30,8 +30,6 @@ becomes
 The removal of layout conversions then takes the conversion away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import ClassVar, cast

@@ -13,8 +13,6 @@ Loads through descriptors always count: the copy unit moves any block. Loads of 
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import ClassVar
 

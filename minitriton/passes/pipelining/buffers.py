@@ -4,8 +4,6 @@
 %b = ttg.convert_layout %a -> #ttg.dot_op<...>      =>    if all that uses the load agrees on it
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -20,8 +20,6 @@ With `peel_with` the loop ends as many iterations early as there are stages afte
 Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from xdsl.dialects import scf

@@ -32,8 +32,6 @@ Loads of the same stage with no use between them share a barrier. Counterpart of
 lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp, createBarrierAlloc in PipeliningUtility.cpp.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import cast
 

@@ -16,8 +16,6 @@ Tensor cores rest during the softmax of attention otherwise, unless another warp
 need more than a thread has stay as they are.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import ClassVar
 

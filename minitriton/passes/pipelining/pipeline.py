@@ -11,8 +11,6 @@ A wait leaves in flight all copies that began after those that it waits for (`an
 Counterpart of updateWaits in lib/Dialect/TritonGPU/Transforms/Pipeliner/WGMMAPipeline.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

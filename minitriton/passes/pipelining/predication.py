@@ -5,8 +5,6 @@ tt.store %p, %x          =>      %m = tt.splat %pred : i1 -> tensor<128xi1>
                                  tt.store %p, %x, %m
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
 from xdsl.ir import Block, Operation, Region, SSAValue

@@ -10,8 +10,6 @@ phase, which turns each time the reader has been round: an mbarrier tells one ro
 "mbarrier").
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from xdsl.dialects import scf

@@ -23,8 +23,6 @@ not pass, if any.
 Loads that are started ahead of their iteration are checked by `stored_arrays`. Different pointer arguments are taken to be different arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -9,8 +9,6 @@ Not where no iteration can load what one before it has stored: an array that is 
 the emulator find a kernel that is given one array twice. Triton moves such loads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from xdsl.dialects import scf

@@ -22,8 +22,6 @@ Stores through descriptors in a loop run in the background of what follows.
 Stores of one shape and type share a buffer. Counterpart of lib/Dialect/TritonGPU/Transforms/Pipeliner/TMAStoresPipeline.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from xdsl.dialects import scf

@@ -38,8 +38,6 @@ dots of the other slices still run. That pays where an SM holds one CTA; next to
 9 % (docs/tensor-cores.md). Triton 3.6.0 loads the whole operand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import prod
 

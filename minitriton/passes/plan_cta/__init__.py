@@ -9,8 +9,6 @@ Triton's planner, step by step (lib/Dialect/TritonNvidiaGPU/Transforms/PlanCTA.c
 that it does not know, conflicts in loops) or would run an atomic or a loop twice, a conversion is left instead.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from xdsl.context import Context

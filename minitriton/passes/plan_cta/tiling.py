@@ -14,8 +14,6 @@ over what one CTA then holds.
     with_cga(Blocked((1, 4), (8, 4), (4, 1), (1, 0), cga ((1, 0),)), (64, 16), 4, ((0, 1),))   ->   ... cga ((0, 1),)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

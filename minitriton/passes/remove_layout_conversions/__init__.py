@@ -12,8 +12,6 @@ Out: the same program, where layouts come from the accesses, dots and atomics, a
 Counterpart of lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar

@@ -36,7 +36,7 @@ from minitriton.dialects.fast_paths.op_access import operand_use, operand_values
 from minitriton.host.frozen import record
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.passes.tensor_layouts import layout_of_value, operand_layout, shape_of
+from minitriton.passes.tensor_layouts import layout_of_value, operand_layouts, shape_of
 from minitriton.rewriting.effects import only_reads
 
 
@@ -198,8 +198,8 @@ def _enter_op(
         enqueue(operand_use(op, 1), wanted)
         return True
     operands = operand_values(op)
-    source = operand_layout(op, wanted) if operands else None
-    for index, operand in enumerate(operands):
+    sources = operand_layouts(op, wanted) if operands else ()
+    for index, (operand, source) in enumerate(zip(operands, sources, strict=True)):
         if source is None:
             return False
         now = layout_of_value(operand)

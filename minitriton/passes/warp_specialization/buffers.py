@@ -23,8 +23,6 @@ Each loop or branch in which values of channels are used has a count of its own.
 after what they carried before. Counterpart of WSBuffer.cpp and CodePartitionUtility.cpp.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from xdsl.dialects import scf

@@ -34,8 +34,6 @@ All buffers are empty at first: a wait for the parity opposite to that of the fi
 at the full mbarrier by itself when it is done. Counterpart of WSLowerToken.cpp.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

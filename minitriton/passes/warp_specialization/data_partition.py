@@ -13,8 +13,6 @@ Addresses follow, and loops carry the parts next to the whole, which goes at the
 Counterpart of WSDataPartition.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

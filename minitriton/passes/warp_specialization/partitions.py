@@ -10,8 +10,6 @@ A loop carries in each region only what the region needs. The producer is the de
 most of a thread's registers. Counterpart of WSSpecialize.cpp.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 

@@ -15,8 +15,6 @@ What must hold so that the warp groups together do what the loop did; else it is
 Triton does not ask.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Folds of conversions between numeric types: chains shorten, constants convert when nothing is lost."""
 
-from __future__ import annotations
-
 import math
 import struct
 

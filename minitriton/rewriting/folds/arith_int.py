@@ -3,8 +3,6 @@
 Folds of comparisons and of select.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Folds of `tt` ops (shapes of splat constants, steps of zero, conversions to the same type) and of views of buffers."""
 
-from __future__ import annotations
-
 import math
 
 from xdsl.dialects import scf

@@ -6,8 +6,6 @@ looks when it has stored an eighth of the limit, and once if no process has for 
 entries is not looked at for its age, and holds nothing else: programs count what is in the folder of a cache.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

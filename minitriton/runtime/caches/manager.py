@@ -19,8 +19,6 @@ image of a container may bring compiled kernels.
     own_folder("/home/you/.cache")             →  a temporary folder, until this process ends, and a warning
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import json

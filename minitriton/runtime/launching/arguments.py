@@ -8,8 +8,6 @@ tuples). Out: `(type, specialisation)` as Triton 3.6.0 gives them (`python/src/s
     specialize(48)             →  ("i32", "D")
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Callable

@@ -8,8 +8,6 @@ The key of an object says what its class holds too, its functions and the global
 compared with what was there when it was last read (`ClassBody`). Of what holds more than that can tell, the key is made anew.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import enum

@@ -8,8 +8,6 @@ In: arguments of type `tensordesc<fp16[64, 64]>` and the kernel's metadata about
 The sizes come twice where the compiler has taken the descriptor apart itself: once for it, once for the kernel's `desc.shape`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Asked by `offers`, which runs no code of the value's class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeGuard
 

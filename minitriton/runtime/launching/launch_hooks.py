@@ -8,8 +8,6 @@ and `jit_cache_hook` and `jit_post_compile_hook` what is compiled, from which `J
     hook(key=..., repr="add[num_warps=4, ...](x: *fp32, n: i32)", fn=JitFunctionInfo(...), compile={"specialization_data": JSON, ...}, ...)
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict

@@ -13,8 +13,6 @@ The live arrays (CPU tensors of torch, NumPy arrays) that integers of 8 bytes am
 makes pointers of integers or integers of pointers (`handles_addresses`), for that asks Python's garbage collector for all that is alive.
 """
 
-from __future__ import annotations
-
 import gc
 import inspect
 import re
