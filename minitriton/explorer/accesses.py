@@ -217,7 +217,7 @@ def _stride_hint(name: str) -> str:
 
 
 def _stride(facts: Facts, last: ValueFact) -> str:
-    """The kernel's argument that a product is of, as `stride` in `tl.arange(0, N) * stride`; "" where there is none."""
+    """The kernel's argument that is multiplied by, as `stride` in `tl.arange(0, N) * stride`; "" where there is none."""
     value = facts.kept.values[last.name]
     for factor in value.owner.operands if isinstance(value.owner, arith.MuliOp) else ():
         while isinstance(factor.owner, Operation) and len(factor.owner.operands) == 1 and not factor.owner.regions:
