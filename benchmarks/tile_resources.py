@@ -29,6 +29,7 @@ from minitriton.runtime.tuning.problem import Problem
 from minitriton.runtime.tuning.resources import resources
 from minitriton.runtime.tuning.space import Fit, configurations
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.architectures import architecture_named
 
 MOST_REGISTERS = 255
 NEAR = 0.1
@@ -90,7 +91,9 @@ def predicted(rows: Iterable[Row]) -> Iterator[tuple[Row, str, int, int]]:
             problems[key] = problem_of_case(by_name[row["case"]], GPUTarget("cuda", row["target"]))
         problem = problems[key]
         values = {**problem.given, **row["kwargs"]}
-        taken = resources(problem.roles, values, row["warps"], row["stages"], problem.target.capability)
+        taken = resources(
+            problem.roles, values, row["warps"], row["stages"], architecture_named(problem.target.ttg_target)
+        )
         family = " ".join(row["case"].split()[:2]) if row["case"].startswith("matmul") else row["case"]
         described = "described" if taken.is_described else taken.instruction or "no dot"
         yield row, f"{family}, {described}", taken.shared_bytes, taken.registers

@@ -41,9 +41,11 @@ from minitriton.runtime.tuning.measured import Measured
 from minitriton.runtime.tuning.model import DEFAULT, Profile, Weights
 from minitriton.runtime.tuning.problem import Problem, problem_of
 from minitriton.runtime.tuning.ranking import Ranking, rank
-from minitriton.runtime.tuning.resources import Resources, resources
+from minitriton.runtime.tuning.resources import resources
 from minitriton.runtime.tuning.space import configurations, misfit_of_size
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import architecture_of, speeds_of
 
 LEAST = 300
 """Configurations of a matmul that are measured at least, if it has as many."""
@@ -400,11 +402,15 @@ class Fitted:
                         kwargs,
                         warps,
                         stages,
-                        resources(problem.roles, {**problem.given, **kwargs}, warps, stages, row["target"]),
+                        resources(
+                            problem.roles, {**problem.given, **kwargs}, warps, stages, architecture_of(row["target"])
+                        ),
                     )
                 )
                 taken.append(config["us"])
-        profile = Profile.of(problem.roles, problem.given, rows, row["target"])
+        profile = Profile.of(
+            problem.roles, problem.given, rows, architecture_of(row["target"]), speeds_of(row["target"])
+        )
         tiles = [tuple(kwargs.get(name) for name in problem.roles.tiles) for kwargs, *_ in rows]
         return cls(
             row["case"], problem, profile, lambda kwargs: case.grid({**arguments, **kwargs}), np.array(taken), tiles

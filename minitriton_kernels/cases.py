@@ -1,6 +1,6 @@
 """The plain Triton programs with inputs, a launch and the right answer: what golden files, tests and benchmarks run.
 
-In: nothing. Out: `CASES`, a list of `Case`. `load_kernels(which)` imports the kernel files for one compiler, so that the
+In: nothing. Out: `CASES`, a list of `Case`, and `OPENED`, which the explorer opens further kernels with. `load_kernels(which)` imports the kernel files for one compiler, so that the
 same source runs under minitriton and, beside it in the same process, under Triton.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import minitriton.language as tl
 from minitriton.lab.corpus.case import KERNELS, Case, load_file
 
 
@@ -155,3 +156,26 @@ CASES: list[Case] = [
         lambda a, b, *_: {2: a.astype(np.float64) @ b}, 1e-4,
     ),
 ]  # fmt: skip
+
+
+def _f16(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def _matmul(rng: np.random.Generator) -> list[Any]:
+    m, n, k = 128, 128, 256
+    return [_f16(rng, m, k), _f16(rng, k, n), np.zeros((m, n), np.float32), m, n, k, k, 1, n, 1, n]
+
+
+def _matmul_batched(rng: np.random.Generator) -> list[Any]:
+    m, n, k = 64, 64, 192
+    arrays = [_f16(rng, 2, m, k), _f16(rng, 2, k, n), np.zeros((2, m, n), np.float32)]
+    return [*arrays, m, n, k, m * k, k * n, m * n]
+
+
+_TILE = {"BM": 64, "BN": 64, "BK": 64, "GROUP": 8}
+OPENED: list[Case] = [
+    Case("matmul", "matmul", "matmul", _matmul, {**_TILE, "ACC": tl.float32}, (4,), lambda a, b, *_: {2: a.astype(np.float64) @ b}),
+    Case("matmul_batched", "matmul", "matmul_batched", _matmul_batched, _TILE, (1, 2), lambda a, b, *_: {2: a.astype(np.float64) @ b}),
+]  # fmt: skip
+"""Launches of further kernels, that the explorer opens them with: strides and types that a body does not say."""

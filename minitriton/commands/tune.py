@@ -28,6 +28,7 @@ from minitriton.host.subcommands import Subcommands, write_output
 from minitriton.pipeline.ast_source import ASTSource
 from minitriton.runtime.jit import JITFunction
 from minitriton.target import GPUTarget, default_arch, target_named
+from minitriton.target.architectures import speeds_named
 
 if TYPE_CHECKING:
     from minitriton.runtime.tuning.ranking import Ranking
@@ -89,7 +90,7 @@ def _of_file(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Ranking,
         items = {**fixed, **{name: f"{name}={value}" for name, value in values.items()}}
         return ast_source(kernel, ",".join(items[name] for name in kernel.arg_names if name in items))
 
-    require_nvidia(kernel, target, arguments.source)
+    require_speeds(kernel, target)
     require_free_blocks(kernel, {name: item.partition("=")[2] for name, item in fixed.items()})
     ranking = rank(problem_of_source(kernel, source_of, list(known), sizes, None, target, known))
     said = [item for item in made_up if item.partition("=")[0] not in ranking.problem.roles.free]
@@ -109,20 +110,20 @@ def _of_corpus(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Rankin
     kernel = getattr(task.source, "fn", None)
     if not isinstance(task.source, ASTSource) or not isinstance(kernel, JITFunction):
         raise MinitritonError(f"{arguments.source} is not written in Triton's Python, whose constants are searched")
-    require_nvidia(kernel, target, arguments.source)
+    require_speeds(kernel, target)
     launched = {one.name: one.value for one in task.arguments().passed if type(one.value) is int}
     sizes = {**launched, **sizes_of(arguments.size, kernel)}
     return ranking_of(task.source, sizes, target), []
 
 
-def require_nvidia(kernel: JITFunction, target: GPUTarget, source: str) -> None:
-    """Raises `MinitritonError` for a target whose times the model does not know."""
-    if target.backend != "cuda":
+def require_speeds(kernel: JITFunction, target: GPUTarget) -> None:
+    """Raises `MinitritonError` for a target whose speeds the model does not know."""
+    try:
+        speeds_named(target.ttg_target)
+    except MinitritonError as error:
         raise MinitritonError(
-            f"the model of time that ranks configurations knows NVIDIA's GPUs, not {target.arch}",
-            SourceLocation(kernel.file_name, kernel.begin_line),
-            help=f"search by what the emulator counts: minitriton search {source} --arch {target.arch} --vary num_warps=2,4,8",
-        )
+            error.message, SourceLocation(kernel.file_name, kernel.begin_line), help=error.help
+        ) from error
 
 
 def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Ranking:

@@ -25,7 +25,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from minitriton.analysis.access_width import access_width
 from minitriton.analysis.axis_info.explain import Claim
 from minitriton.analysis.axis_info.lattice import access_shape, pointee_bytes
-from minitriton.dialects import ttg
+from minitriton.dialects import arith, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.locations import user_location
 from minitriton.dialects.narrowing import instance_of
@@ -122,6 +122,8 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
         chain = facts.chain(facts.names[limited], claim, axis)
     location = user_location(op.location)
     reason, hint = _said(limit, width, size, chain, claim, axis)
+    stride = _stride(facts, chain[-1]) if claim == "contiguity" and chain else ""
+    hint = _stride_hint(stride) if stride else hint
     if is_split:
         reason = "; ".join(filter(None, (reason, _SPLIT)))
     return AccessFact(
@@ -201,13 +203,28 @@ def _contiguity_hint(chain: list[ValueFact], last: ValueFact) -> str:
     if last.origin.startswith("argument "):
         name = last.origin.removeprefix("argument ")
         if "arith.muli" in ops:
-            return f"neighbours are `{name}` apart: where that is always 1, pass 1 (or make it tl.constexpr); else load along the axis whose stride is 1"
+            return _stride_hint(name)
         return f"pass a `{name}` that is divisible by 16 (in a signature `:16`)"
     if "arith.muli" in ops:
         return "the index is multiplied: load along the axis whose stride is 1, or transpose after the load"
     if "arith.divsi" in ops or "arith.remsi" in ops:
         return "the index is divided by a number that is not a multiple of the width: take a power of two, or tl.multiple_of(divisor, 16)"
     return "where the pointers do run through memory, promise it by tl.max_contiguous(tl.multiple_of(offsets, 16), 16)"
+
+
+def _stride_hint(name: str) -> str:
+    return f"neighbours are `{name}` apart: where that is always 1, pass 1 (in a signature `{name}=1`) or make it tl.constexpr; else load along the axis whose stride is 1"
+
+
+def _stride(facts: Facts, last: ValueFact) -> str:
+    """The kernel's argument that is multiplied by, as `stride` in `tl.arange(0, N) * stride`; "" where there is none."""
+    value = facts.kept.values[last.name]
+    for factor in value.owner.operands if isinstance(value.owner, arith.MuliOp) else ():
+        while isinstance(factor.owner, Operation) and len(factor.owner.operands) == 1 and not factor.owner.regions:
+            factor = factor.owner.operands[0]
+        if isinstance(factor, BlockArgument) and isinstance(factor.owner.parent_op(), FuncOp):
+            return name_of_argument(factor)
+    return ""
 
 
 MOST_RUNS = 24

@@ -89,7 +89,8 @@ def _record_case(path: Path, name: str, declared: list[Path], folder: Path) -> b
     from minitriton.runtime.jit import kernel_in
 
     for file in declared:
-        cases: list[Case] = getattr(load_file(file, "minitriton"), "CASES", [])
+        module = load_file(file, "minitriton")
+        cases: list[Case] = [*getattr(module, "CASES", ()), *getattr(module, "OPENED", ())]
         found = next(
             (one for one in cases if Path(one.file).name == path.stem and one.kernel == (name or one.kernel)), None
         )

@@ -16,7 +16,7 @@ from typing import Any
 from minitriton.analysis.tile_roles import TileRoles
 from minitriton.commands.signature import DIVISIBLE
 from minitriton.commands.tile_tables import tables_of
-from minitriton.commands.tune import constants_of, missing_sizes, ranking_of, require_nvidia, sizes_of
+from minitriton.commands.tune import constants_of, missing_sizes, ranking_of, require_speeds, sizes_of
 from minitriton.errors import MinitritonError
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.wire import TilesJson
@@ -44,7 +44,7 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
             "tile sizes are searched of kernels in Triton's Python, where they follow from constants",
             help="IR has its sizes, and a kernel in Gluon its layouts: change those",
         )
-    require_nvidia(kernel, program.target, program.asked.source)
+    require_speeds(kernel, program.target)
     sizes = sizes_of([given] if given else [], kernel) or _sizes_of_launch(program)
     ranking = ranking_of(source, sizes, program.target)
     constants, bound = constants_of(source), ranking.problem.sizes

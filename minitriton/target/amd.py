@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from minitriton.target import CompileOptions, GPUTarget
-from minitriton.target.architectures import Architecture
+from minitriton.target.architectures import Architecture, Speeds
 from minitriton.target.option_types import OptionType, integer
 
 _FP8 = ("fp8e4b8", "fp8e4nv", "fp8e5", "fp8e5b16")
@@ -48,6 +48,34 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
 }
 """By LLVM's names (https://llvm.org/docs/AMDGPUUsage.html). What the language asks for is here; figures that only a lowering would ask for are not checked."""
+
+
+_CDNA3_SPEEDS = Speeds(
+    2100, tensor_flops_16=2048, sync_share=1.0, fma_flops=256, memory_bytes=2524, l2_bytes_per_sm=54, l2_bytes=32e6, lanes=64.0,
+    memory_latency=800.0, l2_latency=300.0, shared_latency=64.0, multiprocessors=304,
+)  # fmt: skip
+_RDNA3_SPEEDS = replace(
+    _CDNA3_SPEEDS, megahertz=2500, tensor_flops_16=512, memory_bytes=384, l2_bytes=6e6, lanes=128.0, multiprocessors=96
+)
+SPEEDS: dict[str, Speeds] = {
+    "gfx90a": replace(
+        _CDNA3_SPEEDS, megahertz=1700, tensor_flops_16=1024, memory_bytes=964, l2_bytes=8e6, multiprocessors=110
+    ),
+    "gfx942": _CDNA3_SPEEDS,
+    "gfx950": replace(
+        _CDNA3_SPEEDS, megahertz=2400, tensor_flops_16=4096, memory_bytes=3333, shared_bytes=256.0, multiprocessors=256
+    ),
+    "gfx1100": _RDNA3_SPEEDS,
+    "gfx1101": replace(_RDNA3_SPEEDS, megahertz=2430, memory_bytes=257, l2_bytes=4e6, multiprocessors=60),
+    "gfx1200": replace(
+        _RDNA3_SPEEDS, megahertz=3130, tensor_flops_16=1024, memory_bytes=102, l2_bytes=4e6, multiprocessors=32
+    ),
+    "gfx1201": replace(
+        _RDNA3_SPEEDS, megahertz=2970, tensor_flops_16=1024, memory_bytes=215, l2_bytes=8e6, multiprocessors=64
+    ),
+}
+"""Of an MI250X (one of its two dies), MI300X, MI355X, RX 7900 XTX, 7800 XT, 9060 XT and 9070 XT, from AMD's data sheets: peak rates over the clock.
+Latencies and bytes of L2 are rounded estimates. None was measured."""
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,8 @@ class Speeds:
     memory_latency: float = 650.0
     l2_latency: float = 270.0
     shared_latency: float = 30.0
+    multiprocessors: int = H100_MULTIPROCESSORS
+    """Where no GPU says how many there are."""
 
     def tensor_flops(self, instruction: str, bits: int) -> float:
         """A clock and SM."""
@@ -293,3 +295,16 @@ def speeds_of(capability: int) -> Speeds:
     """Those of an architecture, else of the next lower one that is known, else of the lowest."""
     known = sorted(SPEEDS)
     return SPEEDS[known[max(bisect_right(known, capability) - 1, 0)]]
+
+
+def speeds_named(target: str) -> Speeds:
+    """Those of a `ttg.target`, such as `hip:gfx942`. Raises `MinitritonError` where nothing is known of them."""
+    name, _, arch = target.partition(":")
+    table: dict[int | str, Speeds] = backend(name).load("speeds")
+    if arch in table:
+        return table[arch]
+    if name == "cuda" and arch.isdecimal():
+        return speeds_of(int(arch))
+    raise MinitritonError(
+        f"the model of time knows no speeds of {arch}", help="known: " + ", ".join(str(each) for each in table)
+    )

@@ -51,6 +51,8 @@ class BackEnd:
     """What runs its last text on the CPU (`Emulator`); None if nothing does."""
     driver: str | None = None
     """What finds devices, loads binaries and launches them (`Driver`); None if kernels are compiled only."""
+    speeds: str | None = None
+    """How fast each of its GPUs is, for the model of time: a mapping to `Speeds`."""
     devices: tuple[str, ...] = ()
     """Files of which one is there where such a GPU may be; none if its driver is to be asked always."""
 
@@ -103,6 +105,7 @@ BACKENDS: dict[str, BackEnd] = {
         assembly="minitriton.pipeline.pipelines:assembly_step",
         emulator="minitriton.emulator.launch:run",
         driver="minitriton.runtime.active_driver:ActiveDriver",
+        speeds="minitriton.target.architectures:SPEEDS",
     ),
     "hip": BackEnd(
         architectures="minitriton.target.amd:ARCHITECTURES",
@@ -141,6 +144,7 @@ BACKENDS: dict[str, BackEnd] = {
         binary_of="llir",
         assembly="minitriton.pipeline.amd_pipelines:assembly_step",
         driver="minitriton.runtime.hip_driver:HipActiveDriver",
+        speeds="minitriton.target.amd:SPEEDS",
         devices=("/dev/kfd", "/dev/dxg", "$TRITON_LIBHIP_PATH"),
     ),
 }

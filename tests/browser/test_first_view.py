@@ -72,7 +72,7 @@ def test_what_passes_put_in_is_found_and_a_line_goes_through_its_ops(page: Page,
     page.click_line("source", "total = tl.dot")
     wait_for(lambda: "Multiplies tiles on the tensor cores" in page.text("#help-card"))
     page.press("3")
-    wait_for(lambda: "a_ptr read, line 32" in page.text("#panel-access"), 30)
+    wait_for(lambda: "a_ptr copied to shared memory, line 32" in page.text("#panel-access"), 30)
     assert "program 0, 0, 0" in page.text("#access-legend") and "program 1, 0, 0" in page.text("#access-legend")
 
 

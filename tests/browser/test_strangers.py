@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("selenium", reason="needs selenium")
@@ -47,13 +49,21 @@ def test_two_compiles_say_how_far_their_results_are_apart(page: Page, serve: Ser
 def test_the_tiles_of_a_compile_are_ranked_and_the_first_is_compiled(page: Page, serve: Servers) -> None:  # noqa: F811
     page.open(serve("minitriton_kernels/matmul.py:matmul"))
     page.press("t")
-    assert "of 690: " in wait_for(lambda: page.text("#own-tiles"))
+    assert re.search(r"This compile: number \d+ of \d+: ", wait_for(lambda: page.text("#own-tiles")))
     field = page.one("input[name='tile-sizes']")
+    assert field.get_attribute("value").startswith("m=128,n=128,k=256,")
+    field.clear()
     field.send_keys("m=512,n=512,k=512", Keys.ENTER)
     wait_for(lambda: "m=512" in page.text("#tiles h4"))
     assert "are dropped" in page.text("#tiles-dropped") and "for registers" in page.text("#tiles-dropped")
-    next(one for one in page.all("#tiles-ranking button") if one.text == "compile").click()
-    wait_for(lambda: page.text("#own-tiles").startswith("This compile: number 1 of 690"))
+    first = next(one for one in page.all("#tiles-ranking button") if one.text == "compile")
+    grid = first.get_attribute("title").rpartition("grid ")[2].replace("x", ",")
+    assert re.fullmatch(r"\d+,1,1", grid)
+    first.click()
+    wait_for(lambda: page.text("#own-tiles").startswith("This compile: number 1 of "))
+    assert f"grid {grid}" in page.text("#differs") and grid != "4,1,1"
+    page.press("5")
+    assert page.attribute("input[name='grid']", "value") == grid
 
 
 def test_a_check_that_could_run_nothing_is_not_shown_as_right(page: Page, serve: Servers, tmp_path: str) -> None:  # noqa: F811

@@ -666,11 +666,10 @@ def test_configurations_are_searched_by_what_the_emulator_counts(capsys: pytest.
     assert re.search(r"scatter_add gfx942: instructions \d+ -> \d+", capsys.readouterr().out)
 
 
-def test_tune_ranks_for_nvidia_s_gpus_and_says_what_to_do_for_others(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
-    assert main(["tune", f"{__file__}:matmul", "--signature", "*fp16,*fp16,*fp32,64,64,64,32"]) == 1
-    shown = capsys.readouterr().err
-    assert re.search(r"test_amd.py:\d+: error: the model of time .* not gfx942", shown)
-    assert "minitriton search" in shown and "--arch gfx942" in shown
+def test_tune_ranks_by_data_sheets_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tune", f"{__file__}:matmul", "--signature", "*fp16:16,*fp16:16,*fp32:16,M=64,N=64,K=1024", "--arch"]
+    assert main([*command, "gfx942"]) == 0
+    shown = capsys.readouterr().out
+    assert "no GPU of this kind was measured" in shown and "v_mfma_f32_" in shown and "of 65536" in shown
+    assert main([*command, "gfx1250"]) == 1
+    assert re.search(r"test_amd.py:\d+: error: the model of time knows no speeds of gfx1250", capsys.readouterr().err)

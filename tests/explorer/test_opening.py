@@ -101,6 +101,14 @@ def test_a_declared_case_is_what_a_kernel_is_opened_with() -> None:
     assert session.answer("compile", {"asked": asked.plain()})["made_up"] == ""
 
 
+def test_the_first_matmul_is_opened_with_the_strides_of_a_launch() -> None:
+    found = own_launch("minitriton_kernels/matmul.py:matmul")
+    assert found is not None and found.grid == (4, 1, 1)
+    asked = with_own_launch(CompileRequest("minitriton_kernels/matmul.py:matmul"))
+    compiled = ExplorerSession().answer("compile", {"asked": asked.plain()})
+    assert any("async_copy_global_to_local" in json.dumps(state) for state in compiled["states"])
+
+
 def test_what_is_said_on_the_command_line_comes_before_it() -> None:
     asked = CompileRequest(f"{KERNELS}/softmax.py:softmax", grid="2")
     assert with_own_launch(asked) is asked

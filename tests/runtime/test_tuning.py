@@ -28,6 +28,7 @@ from minitriton.runtime.tuning.model import Profile, Weights
 from minitriton.runtime.tuning.ranking import rank
 from minitriton.runtime.tuning.resources import resources
 from minitriton.target import GPUTarget
+from minitriton.target.architectures import architecture_named, architecture_of, speeds_of
 from minitriton_kernels.cases import load_kernels
 
 SM90, SM80 = GPUTarget("cuda", 90), GPUTarget("cuda", 80)
@@ -157,7 +158,9 @@ def test_shared_memory_is_what_a_compile_takes(
 ) -> None:
     problem = ranking_of(4096, 4096, 4096, target=target, kind=kind).problem
     values = {**dict(zip(("BM", "BN", "BK"), tile, strict=True)), "GROUP": 8}
-    expected = resources(problem.roles, {**problem.given, **values}, warps, stages, target.capability)
+    expected = resources(
+        problem.roles, {**problem.given, **values}, warps, stages, architecture_named(target.ttg_target)
+    )
     source = problem.source_of(values)
     assert isinstance(source, ASTSource)
     options = {"num_warps": warps, "num_stages": stages, "describe_tiles": True}  # as launches have it
@@ -173,14 +176,16 @@ def test_roles_and_shared_memory_of_tensor_copies(warps: int, stages: int) -> No
     assert problem.roles.programs == ("PROGRAMS",) and problem.roles.loops[0].is_persistent
     values = {"BM": 128, "BN": 64, "BK": 64, "PROGRAMS": 132}
     kernel = compile(problem.source_of(values), SM90, {"num_warps": warps, "num_stages": stages}, assemble=False)
-    assert resources(problem.roles, values, warps, stages, 90).shared_bytes == kernel.metadata.shared
+    assert resources(problem.roles, values, warps, stages, architecture_of(90)).shared_bytes == kernel.metadata.shared
 
 
 @pytest.mark.parametrize(("block", "warps"), [(1024, 4), (4096, 16)])
 def test_shared_memory_of_reductions(block: int, warps: int) -> None:
     problem = candidates(softmax, (MockTensor("fp32"), MockTensor("fp32"), block, block)).problem
     kernel = compile(problem.source_of({"BLOCK": block}), SM90, {"num_warps": warps}, assemble=False)
-    assert resources(problem.roles, {"BLOCK": block}, warps, 3, 90).shared_bytes == kernel.metadata.shared
+    assert (
+        resources(problem.roles, {"BLOCK": block}, warps, 3, architecture_of(90)).shared_bytes == kernel.metadata.shared
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +206,7 @@ def test_shared_memory_of_dots_that_feed_each_other(
     kernel = load_kernels("matrix", "minitriton").causal_attention
     problem = candidates(kernel, (q, q, q, q, 0.1), LENGTH=2048, WIDTH=128, target=SM90).problem
     values = {**problem.given, "BM": rows, "BN": columns}
-    assert resources(problem.roles, values, warps, stages, 90).shared_bytes == taken
+    assert resources(problem.roles, values, warps, stages, architecture_of(90)).shared_bytes == taken
 
 
 def test_elements_of_unknown_neighbours_cost_a_line_each() -> None:
@@ -486,10 +491,12 @@ def test_a_profile_has_every_configuration() -> None:
             {"BM": 128, "BN": 128, "BK": 64, "GROUP": 8},
             8,
             3,
-            resources(problem.roles, {"BM": 128, "BN": 128, "BK": 64}, 8, 3, 90),
+            resources(problem.roles, {"BM": 128, "BN": 128, "BK": 64}, 8, 3, architecture_of(90)),
         )
     ]
-    times = Profile.of(problem.roles, {}, rows, 90).times({"M": 4096, "N": 4096, "K": 4096}, 132)
+    times = Profile.of(problem.roles, {}, rows, architecture_of(90), speeds_of(90)).times(
+        {"M": 4096, "N": 4096, "K": 4096}, 132
+    )
     assert times.ctas.tolist() == [1024] and 150 < times.microseconds[0] < 600
 
 
@@ -506,3 +513,34 @@ def test_a_search_of_the_laboratory_takes_the_same_space() -> None:
     found = tile_choices(task)
     assert (found["BM"], found["BK"], found["GROUP"]) == ([16, 32, 64, 128, 256], [32, 64, 128], [1, 4, 8, 16])
     assert found["num_warps"] == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("arch", "tile", "warps", "stages"),
+    [("gfx942", (128, 64, 32), 4, 2), ("gfx942", (16, 32, 64), 4, 1), ("gfx950", (64, 64, 64), 4, 3)],
+)
+def test_lds_and_matrix_instruction_on_amd_are_what_a_compile_takes(
+    arch: str, tile: tuple[int, int, int], warps: int, stages: int
+) -> None:
+    target = GPUTarget("hip", arch, 64)
+    problem = ranking_of(4096, 4096, 4096, target=target).problem
+    values = {**dict(zip(("BM", "BN", "BK"), tile, strict=True)), "GROUP": 8}
+    expected = resources(
+        problem.roles, {**problem.given, **values}, warps, stages, architecture_named(target.ttg_target)
+    )
+    source = problem.source_of(values)
+    assert isinstance(source, ASTSource)
+    kernel = compile(source, target, {"num_warps": warps, "num_stages": stages})
+    assert expected.shared_bytes == kernel.metadata.shared
+    assert expected.instruction.replace("f16", "_f16").replace("__", "_") in kernel.asm["amdgcn"]
+    taken = int(re.findall(r"\.vgpr_count:\s+(\d+)", kernel.asm["amdgcn"])[0])
+    assert 0.6 < expected.registers / taken < 1.4
+
+
+def test_the_emulator_s_counts_decide_on_amd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
+    tuned = minitriton.autotune(configs="model", key=["n"], k=2)(scale)
+    x, out = np.arange(500, dtype=np.float32), np.zeros(500, np.float32)
+    tuned[lambda meta: (minitriton.cdiv(500, meta["BLOCK"]),)](x, out, 500, 2.0)
+    np.testing.assert_array_equal(out, 2 * x)
+    assert len(tuned.configs_timings) == 2 and tuned.ranking.problem.target.arch == "gfx942"

@@ -1,6 +1,6 @@
 // A bar over the panes: what the compile that is shown changes of the default, each change with its undoing; and a legend.
 import { button, element, make } from "./dom";
-import type { Compile, CompileRequest } from "./payload";
+import { archName, type Compile, type CompileRequest } from "./payload";
 import { askedOf, type Session } from "./session";
 
 interface Difference {
@@ -25,17 +25,26 @@ export function differences(asked: CompileRequest, base?: Compile): Difference[]
     ...(asked.edits ?? []).map(([kind, text], at) => ({ text: inWords(kind, text), without: without("edits", at) })),
     ...(asked.states ?? []).map((one, at) => ({ text: `IR edited after pass ${one.after}`, without: without("states", at) })),
     ...(asked.options ?? []).map((text, at) => ({ text, without: without("options", at) })),
-    ...constantsChanged(asked, base).map((text) => ({ text, without: base?.asked?.signature ? { ...asked, signature: base.asked.signature } : left("signature") })).slice(0, 1),
+    ...signatureChanged(asked, base).map((text) => ({ text, without: base?.asked?.signature ? { ...asked, signature: base.asked.signature } : left("signature") })),
+    ...(["arch", "grid"] as const).filter((name) => isChanged(name, asked, base)).map((name) => ({ text: name === "arch" ? archName(asked.arch!) : `grid ${asked.grid}`, without: base?.asked?.[name] === undefined ? left(name) : { ...asked, [name]: base.asked[name] } })),
     ...(asked.anyway ? [{ text: "contracts of passes not asked", without: left("anyway") }] : []),
   ];
 }
 
-/** The constants of the signature that are not those of the first compile, as one text. */
-function constantsChanged(asked: CompileRequest, base?: Compile): string[] {
-  const constants = (text = ""): Map<string, string> => new Map([...text.matchAll(/(?:^|,)\s*(\w+)=(\d+|True|False)(?=,|$)/g)].map((found) => [found[1]!, found[2]!]));
-  const before = constants(base?.asked?.signature || base?.made_up);
-  const changed = [...constants(asked.signature)].filter(([name, value]) => before.has(name) && before.get(name) !== value).map((pair) => pair.join("="));
-  return changed.length ? [changed.join(", ")] : [];
+/** Whether `asked` names another architecture or grid than the first compile has. */
+function isChanged(name: "arch" | "grid", asked: CompileRequest, base?: Compile): boolean {
+  const first = base?.asked?.[name] ?? (name === "arch" ? base?.arch : undefined);
+  return base !== undefined && asked[name] !== undefined && String(asked[name]) !== String(first);
+}
+
+/** What the signature changes of that of the first compile, as one text: its constants, or else that there is another. */
+function signatureChanged(asked: CompileRequest, base?: Compile): string[] {
+  const first = base?.asked?.signature || base?.made_up || "";
+  if (!asked.signature || asked.signature === first || base === undefined || asked === base.asked) return [];
+  const constants = (text: string): Map<string, string> => new Map([...text.matchAll(/(?:^|,)\s*(\w+)=(\d+|True|False)(?=,|$)/g)].map((found) => [found[1]!, found[2]!]));
+  const before = constants(first);
+  const changed = [...constants(asked.signature)].filter(([name, value]) => first === "" || (before.has(name) && before.get(name) !== value));
+  return [changed.map((pair) => pair.join("=")).join(", ") || "another signature"];
 }
 
 export function inWords(kind: string, text: string): string {
@@ -52,15 +61,19 @@ export function showDifferences(session: Session, compile: ((asked: CompileReque
   const parts: (Node | string)[] = [];
   if (found.length) parts.push(make("b", {}, `${found.length} ${found.length === 1 ? "change" : "changes"}:`));
   for (const one of found) parts.push(make("span", {}, one.text, ...(compile ? [" · ", link("undo", `without it: ${one.text}`, () => compile(one.without))] : [])));
-  if (compile && found.length > 1) parts.push(link("undo all", "the default", () => compile(plain(askedOf(session.compile)))));
+  if (compile && found.length > 1) parts.push(link("undo all", "the default", () => compile(plain(askedOf(session.compile), session.base.asked))));
   if (session.compile.made_up) parts.push(make("span.made-up", {}, "types and inputs are made up", ...(compile ? [" · ", link("see and change them", "What if", onInputs)] : [])));
   bar.hidden = parts.length === 0;
   bar.replaceChildren(...parts);
 }
 
-function plain(asked: CompileRequest): CompileRequest {
+function plain(asked: CompileRequest, first?: CompileRequest): CompileRequest {
   const found: Partial<CompileRequest> = { ...asked };
   for (const name of ["kernel_text", "pipeline", "edits", "states", "options", "anyway"] as const) delete found[name];
+  for (const name of ["signature", "arch", "grid"] as const) {
+    if (first?.[name] === undefined) delete found[name];
+    else Object.assign(found, { [name]: first[name] });
+  }
   return found as CompileRequest;
 }
 

@@ -55,7 +55,7 @@ export class LayoutTab {
       this.into.replaceChildren(make("div", { id: "layout" }, ...declared.map((one) => this.card({ title: `${one.text} on ${one.layout.shape.join(" × ")} elements`, layouts: [one.layout], bits: one.bits, cost: null }, null))));
       return;
     }
-    this.into.replaceChildren(make("p.hint", {}, "Click a tensor, a memory descriptor, an encoding (#blocked) a ttg.convert_layout of TTGIR, or a line of a Gluon kernel that writes a layout."));
+    this.into.replaceChildren(make("p.hint", {}, "Click a tensor, a memory descriptor, an encoding (#blocked), a ttg.convert_layout of TTGIR, or a line of a Gluon kernel that writes a layout."));
   }
 
   private drawingIn(inspection: Inspection, text: readonly string[]): Drawing | null {

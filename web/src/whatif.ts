@@ -1,5 +1,6 @@
 // Changing the kernel, the IR at a stage, options or the passes, and compiling anew; each state with its link and command line.
 import { Trouble } from "./answers";
+import { differences } from "./bar";
 import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
@@ -189,7 +190,7 @@ export class WhatIfTab {
       const base = this.session.compile;
       const near = step ?? this.session.view.step;
       const made = await this.session.answers.compileLooking(asked, { text: looked ?? base.steps[near]!.text, near });
-      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked, askedOf(this.session.base)).join("; ") || "none"}`;
+      made.label = `change ${this.session.compiles.length}: ${differences(made.asked ?? asked, this.session.base).map((one) => one.text).join("; ") || "as it was opened"}`;
       const at = this.session.add(made, (error) => this.say(error instanceof Trouble ? error.problem.text : String(error), true));
       const wanted = base.steps[near];
       const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= near - 2);
@@ -275,17 +276,4 @@ export class WhatIfTab {
 /** A pipeline's text with each pass on a line of its own. */
 export function onePassALine(pipeline: string): string {
   return pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n");
-}
-
-/** What an asked changes of what was asked at first, in a few words each. */
-export function changesOf(asked: CompileRequest, first: CompileRequest): string[] {
-  return [
-    ...((asked.signature ?? "") === (first.signature ?? "") ? [] : [`signature ${asked.signature ?? "made up"}`]),
-    ...(asked.edits ?? []).map(([kind, text]) => `${kind} ${text}`),
-    ...(asked.kernel_text === undefined ? [] : ["the kernel edited"]),
-    ...(asked.states ?? []).map((one) => `IR edited after pass ${one.after}`),
-    ...(asked.pipeline === undefined ? [] : ["other passes"]),
-    ...(asked.anyway ? ["contracts of passes not asked"] : []),
-    ...(asked.options ?? []),
-  ];
 }

@@ -1,6 +1,6 @@
 """The `math` dialect: what the hardware computes is an intrinsic, the rest are the polynomials that serve every target.
 
-    math.exp %x : f32    ->    llvm.exp2.f32(x * log2(e)), which keeps denormals
+    math.exp %x : f32    ->    llvm.amdgcn.exp2.f32(x * log2(e)), with denormals
     math.rsqrt %x        ->    llvm.amdgcn.rsq.f32
 
 LLVM expands `llvm.log.f32`, `llvm.sqrt.f32` and `fdiv` to correctly rounded or accurate sequences (AMDGPUUsage, "Floating-point").
@@ -28,8 +28,34 @@ from minitriton.dialects.facts import DeviceFunction
 _LOG2_E = 1.4426950408889634
 
 
+_RAISED = 32
+"""By how much a power below the least normal one is raised: to those of all denormals."""
+_LEAST = -126
+"""Of a normal f32."""
+_STEPS = 2.0**17
+"""Of f32 next to `_LEAST`, in a unit."""
+
+
 def _exp(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-    return b.overloaded("llvm.exp2", (b.fmul(v[0], b.constant(v[0].type, _LOG2_E)),))
+    """2^y for y = x * log2(e); `v_exp_f32` flushes denormals.
+
+    u = 1 where y < -126, else 0; 2^y = v_exp(y + 32 u) * r * r with r = 2^(-16 u), of which the last multiplication alone rounds. As LLVM expands
+    `llvm.exp2`, with a comparison and two selects, it takes more instructions and a pair of SGPRs an element.
+    """
+    type_ = v[0].type
+
+    def number(value: float) -> SSAValue:
+        return b.constant(type_, value)
+
+    power = b.fmul(v[0], number(_LOG2_E))
+    below = b.overloaded("llvm.fma", (power, number(-_STEPS), number(_STEPS * _LEAST)))
+    below = b.overloaded("llvm.minnum", (b.overloaded("llvm.maxnum", (below, number(0.0))), number(1.0)))
+    raised = _exp2(b, (b.overloaded("llvm.fma", (below, number(float(_RAISED)), power)),))
+    root = b.overloaded("llvm.fma", (below, number(2.0 ** (-_RAISED / 2) - 1), number(1.0)))
+    return b.fmul(b.fmul(raised, root), root)
+
+
+_exp2 = each("llvm.amdgcn.exp2.f32")
 
 
 def _divided(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
@@ -39,7 +65,7 @@ def _divided(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
 LOWERINGS.update(
     {
         math.ExpOp: by_width(_exp, ocml("exp_f64", F64)),
-        math.Exp2Op: by_width(each("llvm.amdgcn.exp2.f32"), ocml("exp2_f64", F64)),
+        math.Exp2Op: by_width(_exp2, ocml("exp2_f64", F64)),
         math.SqrtOp: by_width(each("llvm.amdgcn.sqrt.f32"), overloaded("llvm.sqrt")),
         math.RsqrtOp: by_width(each("llvm.amdgcn.rsq.f32"), ocml("rsqrt_f64", F64)),
         math.LogOp: by_width(overloaded("llvm.log"), ocml("log_f64", F64)),

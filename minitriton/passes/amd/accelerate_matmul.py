@@ -121,7 +121,7 @@ _BYTES_OF_SCALED = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 
 def _to_upcast(dot: tt.DotScaledOp, rewriter: Rewriter, version: int, size: int, kpack: int) -> bool:
     element = "f16" if "fp16" in (dot.a_elem_type.data.value, dot.b_elem_type.data.value) else "bf16"
-    tile = (size, size) if size else _tile(shape_of(dot.result), 16)
+    tile = (size, size) if size else mfma_tile(shape_of(dot.result), 16)
     found = mfma_of(version, tile, element, element, shape_of(dot.a)[-1])
     return to_upcast_mfma(dot, rewriter, tile, found, version, kpack)
 
@@ -135,7 +135,7 @@ def _to_mfma(dot: tt.DotOp, rewriter: Rewriter, version: int, size: int, kpack: 
     if is_scaled and (rows := scaled_rows(shape, depth, size)):
         tile, found = (rows, rows), cast(Mfma | None, SCALED_MFMA[rows])
     else:
-        is_scaled, tile = False, (size, size) if size else _tile(shape, element_bits(cast(TensorType, dot.a.type)))
+        is_scaled, tile = False, (size, size) if size else mfma_tile(shape, element_bits(cast(TensorType, dot.a.type)))
         found = _instruction(dot, version, tile, depth)
     through_halves = found is None and _are_foreign_bytes(dot)
     if through_halves:
@@ -217,7 +217,7 @@ def _cast(rewriter: Rewriter, value: SSAValue, element: Attribute) -> SSAValue:
     return rewriter.insert(cast_class(value, type_)).results[0]
 
 
-def _tile(shape: tuple[int, ...], bits: int) -> tuple[int, int]:
+def mfma_tile(shape: tuple[int, ...], bits: int) -> tuple[int, int]:
     """Rows and columns of the instruction: the most that fit; f64 has 16. (0, 0) if there is none."""
     m, n = shape[-2:]
     least = min(m, n)
@@ -312,6 +312,11 @@ def _warps(dot: Operation, shape: tuple[int, ...], warps: int, tile: tuple[int, 
     if _comes_from_dot(dot):
         along = min(warps, -(-shape[0] // tile[0]))
         return along, warps // along
+    return shared_by_warps(shape, warps, tile)
+
+
+def shared_by_warps(shape: tuple[int, ...], warps: int, tile: tuple[int, int]) -> tuple[int, int]:
+    """As square a part for each warp as there is."""
     m = n = 1
     while m * n < warps:
         if shape[0] // (2 * tile[0]) // m >= shape[1] // tile[1] // n and m < shape[0] // tile[0]:

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from minitriton.analysis.tile_roles import Dot, Loop, TileRoles, Work, elements
-from minitriton.runtime.tuning.resources import Resources, bytes_of, instruction_of, is_k_major, is_swapped, mma_layout
-from minitriton.target.architectures import Architecture, Speeds, architecture_of, speeds_of
+from minitriton.runtime.tuning.resources import instruction_of, is_k_major, is_swapped, mma_layout
+from minitriton.runtime.tuning.taken import WORD_BITS, Resources, bytes_of
+from minitriton.target.architectures import Architecture, Speeds
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -70,6 +71,17 @@ class Weights:
 
 
 DEFAULT = Weights()
+DATA_SHEET = Weights(
+    launch=1e4, start=300, iteration=100, latency=1.0, tensor=1.0, shared=1.0, l2=1.0, l2_all=1.0, memory=1.0, issue=1.0, special=1.0, narrow=1.0,
+    lines=1.0, serial=1.0, spill=1.0, reduce=30, order=2.43, in_flight=1.0, resident=1.0,
+)  # fmt: skip
+"""Of AMD's GPUs, of which none was measured: each cause takes what data sheets say (`target.amd.SPEEDS`); launches, starts and loops are guesses."""
+
+
+def weights_of(backend: str) -> Weights:
+    """Those that were fitted, or the data sheet's where nothing was measured."""
+    return DEFAULT if backend == "cuda" else DATA_SHEET
+
 
 CAUSES = ("tensor", "shared", "l2", "issue", "special", "narrow", "lines", "spill")
 """What the CTAs of an SM share. `narrow`: loads of a loop that move less than 16 bytes; `lines`: of L1, which accesses look up;
@@ -103,7 +115,7 @@ class Profile:
     warps: Array
     stages: Array
     ctas_on_sm: Array
-    capability: int
+    speeds: Speeds
     amounts: Mapping[int | None, Mapping[str, Array]]
     """By loop and cause: cycles of an SM a run, without weights; `bytes` of arrays, `stored` of them, `reductions`."""
     batches: Array = field(default_factory=lambda: np.ones(1))
@@ -114,10 +126,10 @@ class Profile:
         roles: TileRoles,
         given: Mapping[str, Any],
         rows: Sequence[tuple[Mapping[str, Any], int, int, Resources]],
-        capability: int,
+        architecture: Architecture,
+        speeds: Speeds,
     ) -> Profile:
         """The profile of `rows`: constants, warps, stages and resources of each configuration."""
-        architecture, speeds = architecture_of(capability), speeds_of(capability)
         names = [name for name in {**given, **rows[0][0]} if isinstance({**given, **rows[0][0]}[name], int | float)]
         values = {name: np.array([float({**given, **kwargs}[name]) for kwargs, *_ in rows]) for name in names}
         loops: list[int | None] = [None, *range(len(roles.loops))]
@@ -136,12 +148,15 @@ class Profile:
         threads = warps * architecture.warp_size
         for work in roles.work:
             _add_work(amounts[work.loop], work, values, threads, speeds)
+        if architecture.sm.startswith("gfx"):
+            for each in amounts.values():  # loads wait in registers, however narrow they are
+                each["through"][:] = 0
         if roles.dots:
             missing = np.array([float(row[3].registers) for row in rows]) - architecture.registers_per_thread
             amounts[roles.dots[-1].loop]["spill"] += np.maximum(missing, 0) * threads * 8 / speeds.l2_bytes_per_sm
         return cls(
             roles, values, [kwargs for kwargs, *_ in rows], warps, np.array([float(row[2]) for row in rows]),
-            np.array([_ctas_on_sm(row[3], architecture) for row in rows]), capability, amounts,
+            np.array([_ctas_on_sm(row[3], architecture) for row in rows]), speeds, amounts,
         )  # fmt: skip
 
     def times(
@@ -152,7 +167,7 @@ class Profile:
         weights: Weights = DEFAULT,
     ) -> Times:
         """The times of all configurations for `sizes`; `grid` gives the shape of the grid by a configuration's constants."""
-        speeds = speeds_of(self.capability)
+        speeds = self.speeds
         tiles = self._tiles(sizes)
         ctas = self._ctas(sizes, tiles, grid)
         trips = self._trips(sizes, ctas)
@@ -367,6 +382,13 @@ def _dot_cycles(
 ) -> tuple[float, float, float]:
     """Cycles of an SM's tensor cores, of its shared memory, and of operands that go through registers, for one run of a dot."""
     m, n, k = (size.at(values) for size in (dot.m, dot.n, dot.k))
+    if architecture.sm.startswith("gfx"):
+        from minitriton.runtime.tuning.waves import lds_bytes_read, matrix_instruction
+
+        found = matrix_instruction(dot, values, architecture)
+        is_slow = found.name == "fma" or dot.bits >= WORD_BITS
+        flops = speeds.fma_flops if is_slow else speeds.tensor_flops("v_mfma", max(dot.bits, 8))
+        return 2 * m * n * k / flops, lds_bytes_read(dot, values, num_warps, architecture) / speeds.shared_bytes, 0.0
     instruction = instruction_of(dot, values, num_warps, architecture)
     is_widened = dot.element.startswith("f8") and instruction == "mma.sync" and not architecture.has_fp8_mma
     tensor = 2 * m * n * k / speeds.tensor_flops(instruction, 16 if is_widened else dot.bits)

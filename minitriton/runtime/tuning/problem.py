@@ -25,7 +25,7 @@ from minitriton.runtime.default_target import default_target
 from minitriton.runtime.errors import AutotunerError
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.target import GPUTarget, options_for
-from minitriton.target.architectures import H100_MULTIPROCESSORS
+from minitriton.target.architectures import H100_MULTIPROCESSORS, speeds_named
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -197,7 +197,9 @@ def multiprocessors(target: GPUTarget) -> int:
     """Of the current device if it is one of `target`, else those of an H100."""
     from minitriton.runtime.cuda_driver import get_driver, has_gpu
 
-    if target.backend != "cuda" or not has_gpu():
+    if target.backend != "cuda":
+        return speeds_named(target.ttg_target).multiprocessors
+    if not has_gpu():
         return H100_MULTIPROCESSORS
     driver = get_driver()
     device = driver.current_device()

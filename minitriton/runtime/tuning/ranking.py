@@ -20,12 +20,12 @@ from minitriton.runtime.autotuner import Config
 from minitriton.runtime.errors import AutotunerError
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.tuning.measured import Measured
-from minitriton.runtime.tuning.model import DEFAULT, Profile, Times, Weights
+from minitriton.runtime.tuning.model import Profile, Times, Weights, weights_of
 from minitriton.runtime.tuning.problem import Grid, Problem, problem_of
-from minitriton.runtime.tuning.resources import Resources
 from minitriton.runtime.tuning.space import Misfit, Space, configurations, least_misfits, misfit_of_size, schedules
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
-from minitriton.target.architectures import architecture_of
+from minitriton.target.architectures import architecture_named, speeds_named
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Ranking(Sequence[Candidate]):
         return chosen or list(self.kept[:count])
 
     def _limits(self) -> dict[str, int]:
-        architecture = architecture_of(self.problem.target.capability)
+        architecture = architecture_named(self.problem.target.ttg_target)
         return {
             "bytes_of_shared_memory": architecture.max_shared_memory, "registers_of_a_thread": architecture.registers_per_thread,
             "registers_of_an_SM": architecture.registers_per_sm, "SMs": self.problem.multiprocessors,
@@ -167,6 +167,8 @@ class Ranking(Sequence[Candidate]):
             *(f"  {name}: {what}" for name, what in self.problem.of_fixed.items()),
         ]
         limits = ", ".join(f"{number} {what.replace('_', ' ')}" for what, number in self._limits().items())
+        if self.problem.target.backend != "cuda":
+            lines.append("times by data sheets: no GPU of this kind was measured")
         lines.append(f"{len(self.kept)} configurations fit, {len(self.dropped)} do not: {limits}")
         lines += [f"  {number + 1}. {candidate}" for number, candidate in enumerate(self.kept[:most])]
         for what, count in self.reasons():
@@ -191,7 +193,7 @@ def candidates(
     return rank(problem_of(kernel, args, keywords, grid, target))
 
 
-def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None = None) -> Ranking:
+def rank(problem: Problem, weights: Weights | None = None, measured: Measured | None = None) -> Ranking:
     """The ranking of a problem, corrected by what was `measured` of its kind."""
     _check_grid(problem)
     space = configurations(problem)
@@ -200,10 +202,12 @@ def rank(problem: Problem, weights: Weights = DEFAULT, measured: Measured | None
         raise _nothing_fits(problem, dropped)
     orders = schedules(problem)
     profile = _profile(problem, space, orders)
-    times = profile.times(problem.sizes, problem.multiprocessors, _grid_of(problem), weights)
+    times = profile.times(
+        problem.sizes, problem.multiprocessors, _grid_of(problem), weights or weights_of(problem.target.backend)
+    )
     corrections = (measured or Measured(problem.kind)).corrections()
     by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable")
-    most_registers = architecture_of(problem.target.capability).most_registers
+    most_registers = architecture_named(problem.target.ttg_target).most_registers
     kept: list[Candidate] = []
     for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
         misfit: Misfit | None = None
@@ -261,7 +265,16 @@ def _profile(problem: Problem, space: Space, orders: Sequence[Mapping[str, int]]
             for fit in space.kept
             for order in orders
         ]
-        known = _profiles[key] = space, Profile.of(problem.roles, problem.given, rows, problem.target.capability)
+        known = _profiles[key] = (
+            space,
+            Profile.of(
+                problem.roles,
+                problem.given,
+                rows,
+                architecture_named(problem.target.ttg_target),
+                speeds_named(problem.target.ttg_target),
+            ),
+        )
     return known[1]
 
 

@@ -10,7 +10,6 @@ little, each has its own (`codegen.place_shared_memory`). Registers are a linear
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log2, prod
 from typing import Any
@@ -27,7 +26,8 @@ from minitriton.passes.accelerate_matmul.instruction import wgmma_columns
 from minitriton.passes.describe_tiles import MOST_RESULTS, SWIZZLED_ROW
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS
 from minitriton.passes.pipelining.overlap_dots import REGISTERS as REGISTERS_OF_OVERLAPPED
-from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, architecture_of, least_mma_depth
+from minitriton.runtime.tuning.taken import WORD_BITS, Resources, accumulator_registers, bytes_of
+from minitriton.target.architectures import WIDEST_ACCESS_BITS, Architecture, least_mma_depth
 
 SMALLEST_COPY = 4
 """Bytes that `cp.async` copies at least (PTX ISA, "cp.async")."""
@@ -40,56 +40,43 @@ SMALLEST_SCRATCH = 16
 WARP_GROUP = 4
 ROWS, COLUMNS = 16, 8
 """Of a warp's part of `mma.sync`, and rows of a warp's part of `wgmma`."""
-WORD_BITS = 32
-"""Of a register."""
 AROUND_COPIES = 26
 """Registers of a thread next to the accumulators of a loop whose operands come by tensor copies: exact for 8,681 of 9,030 matmuls (H200, 2026-11-28)."""
 STEP_BITS = 256
 """Bits of an operand's row that one instruction takes."""
 
 
-@dataclass(frozen=True)
-class Resources:
-    """Of one CTA."""
-
-    shared_bytes: int
-    registers: int
-    """Of a thread; more than there are where values are spilled."""
-    accumulators: int
-    """Registers of a thread that hold results of dots."""
-    threads: int
-    instruction: str = ""
-    """`wgmma`, `mma.sync` or `fma`, of the first dot; empty without one."""
-    is_described: bool = False
-    """Whether operands of dots come by tensor copies, through descriptors that a launch makes."""
-
-
 def resources(
-    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, capability: int
+    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, architecture: Architecture
 ) -> Resources:
-    """What a CTA takes with constants `values` on the architecture of `capability` (times ten)."""
-    architecture = architecture_of(capability)
+    """What a CTA takes with constants `values` on an architecture."""
+    if architecture.sm.startswith("gfx"):
+        return of_waves(roles, values, num_warps, num_stages, architecture)
     threads = num_warps * architecture.warp_size
     instruction = instruction_of(roles.dots[0], values, num_warps, architecture) if roles.dots else ""
-    held = sum(elements((dot.m, dot.n), values) * dot.result_bits for dot in _held(roles.dots))
-    accumulators = round(held / WORD_BITS / threads)
     return Resources(
-        shared_bytes(roles, values, num_warps, num_stages, capability),
+        shared_bytes(roles, values, num_warps, num_stages, architecture),
         registers(roles, values, num_warps, num_stages, architecture, instruction),
-        accumulators,
+        accumulator_registers(roles, values, threads),
         threads,
         instruction,
         _are_described(roles, values, num_warps, num_stages, architecture),
     )
 
 
-def _held(dots: tuple[Dot, ...]) -> Iterator[Dot]:
-    """The dots whose results are alive together: one for each different shape."""
-    seen: set[tuple[object, ...]] = set()
-    for dot in dots:
-        if (dot.m, dot.n) not in seen:
-            seen.add((dot.m, dot.n))
-            yield dot
+def of_waves(
+    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, architecture: Architecture
+) -> Resources:
+    """The same on AMD's GPUs: LDS and VGPRs, those for accumulation included."""
+    from minitriton.runtime.tuning.waves import matrix_instruction, vector_registers, wave_lds
+
+    return Resources(
+        wave_lds(roles, values, num_warps, num_stages, architecture),
+        vector_registers(roles, values, num_warps, num_stages, architecture),
+        accumulator_registers(roles, values, num_warps * architecture.warp_size),
+        num_warps * architecture.warp_size,
+        matrix_instruction(roles.dots[0], values, architecture).name if roles.dots else "",
+    )
 
 
 def instruction_of(dot: Dot, values: Mapping[str, Any], num_warps: int, architecture: Architecture) -> str:
@@ -149,13 +136,10 @@ def ring_slots(
     return max(num_stages - through_registers, 1)
 
 
-def bytes_of(operand: Operand, values: Mapping[str, Any]) -> int:
-    return round(elements(operand.shape, values)) * max(operand.bits // 8, 1)
-
-
-def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, capability: int) -> int:
+def shared_bytes(
+    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, architecture: Architecture
+) -> int:
     """Shared memory of a CTA."""
-    architecture = architecture_of(capability)
     rings: dict[Operand, int] = {}
     for dot in roles.dots:
         for operand, size in _rings(roles, dot, values, num_warps, num_stages, architecture):
@@ -172,7 +156,7 @@ def shared_bytes(roles: TileRoles, values: Mapping[str, Any], num_warps: int, nu
     loop += exchanged
     buffers = [size for size in (*rings.values(), exchanged) if size]
     count = len(buffers)
-    buffers += [size for size in _scratch(roles, values, num_warps, num_stages, capability, loop) if size]
+    buffers += [size for size in _scratch(roles, values, num_warps, num_stages, architecture, loop) if size]
     aligned = [-(-size // ALIGNMENT) * ALIGNMENT for size in buffers]
     if len(buffers) > 1 and sum(aligned) <= FREE_BYTES:
         return sum(aligned[:-1]) + buffers[-1]
@@ -277,15 +261,19 @@ def _exchanged(dot: Dot, values: Mapping[str, Any], num_warps: int, architecture
 
 
 def _scratch(
-    roles: TileRoles, values: Mapping[str, Any], num_warps: int, num_stages: int, capability: int, loop_bytes: int
+    roles: TileRoles,
+    values: Mapping[str, Any],
+    num_warps: int,
+    num_stages: int,
+    architecture: Architecture,
+    loop_bytes: int,
 ) -> Iterator[int]:
     """Scratch of what comes after the loops: a dot's result that is converted to the layout of the store, reductions across warps."""
-    architecture = architecture_of(capability)
     for work in roles.work:
         if work.kind in ("reduce", "shuffle") and not roles.dots:
-            yield from _reduction_scratch(roles, work, values, num_warps, capability)
+            yield from _reduction_scratch(roles, work, values, num_warps, architecture)
     if not roles.dots:
-        yield from _transpose_scratch(roles, values, num_warps, capability)
+        yield from _transpose_scratch(roles, values, num_warps, architecture)
     for dot in roles.dots[-1:]:
         store = next((w for w in roles.work if w.kind in ("store", "atomic") and w.shape == (dot.m, dot.n)), None)
         if store is not None and store.by_descriptor and (store.loop is None or num_stages == 1):
@@ -296,7 +284,7 @@ def _scratch(
         shape = round(dot.m.at(values)), round(dot.n.at(values))
         yield _result_scratch(
             shape, num_warps, dot.bits, dot.element.startswith("i"), instruction_of(dot, values, num_warps, architecture),
-            is_swapped(dot, values, num_warps, architecture), store.axis, store.width, store.bits, capability, loop_bytes,
+            is_swapped(dot, values, num_warps, architecture), store.axis, store.width, store.bits, architecture, loop_bytes,
         )  # fmt: skip
 
 
@@ -308,13 +296,13 @@ def _stored_in_loop(roles: TileRoles, values: Mapping[str, Any]) -> Iterator[int
 
 
 def _reduction_scratch(
-    roles: TileRoles, work: Work, values: Mapping[str, Any], num_warps: int, capability: int
+    roles: TileRoles, work: Work, values: Mapping[str, Any], num_warps: int, architecture: Architecture
 ) -> Iterator[int]:
     """Bytes in which warps exchange partial results along an axis, and in which the result is converted to the layout of its store."""
     shape = tuple(round(size.at(values)) for size in work.shape)
     load = next((w for w in roles.work if w.kind == "load" and w.shape == work.shape), None)
     fastest, width, bits = (load.axis, load.width, load.bits) if load else (len(shape) - 1, 1, work.bits)
-    layout = _access_layout(shape, fastest, width, bits, num_warps, capability)
+    layout = _access_layout(shape, fastest, width, bits, num_warps, architecture)
     warps = warps_per_cta(layout, shape)[work.axis]
     size = max(work.bits, 8) // 8
     if warps > 1:
@@ -323,20 +311,20 @@ def _reduction_scratch(
     store = next((w for w in roles.work if w.kind in ("store", "atomic") and w.shape == rest and rest), None)
     if work.kind == "reduce" and store is not None and len(rest) == 1:
         result = (shape[1 - work.axis],)
-        target = _access_layout(result, 0, store.width, store.bits, num_warps, capability)
+        target = _access_layout(result, 0, store.width, store.bits, num_warps, architecture)
         source = reduce_dst(layout, work.axis)
-        yield _conversion_scratch(source, target, result, work.bits, architecture_of(capability))
+        yield _conversion_scratch(source, target, result, work.bits, architecture)
 
 
 def _access_layout(
-    shape: tuple[int, ...], axis: int, width: int, bits: int, num_warps: int, capability: int
+    shape: tuple[int, ...], axis: int, width: int, bits: int, num_warps: int, architecture: Architecture
 ) -> Blocked:
     """The layout of an access that is contiguous along `axis`: as many neighbours a thread as 16 bytes and its part of the tile have."""
-    held = max(prod(shape) // (num_warps * architecture_of(capability).warp_size), 1)
+    held = max(prod(shape) // (num_warps * architecture.warp_size), 1)
     per_thread = [1] * len(shape)
     per_thread[axis] = min(width, held, shape[axis], max(WIDEST_ACCESS_BITS // max(bits, 8), 1))
     order = (axis, *(dim for dim in reversed(range(len(shape))) if dim != axis))
-    return blocked_for_cga(shape, per_thread, order, num_warps)
+    return blocked_for_cga(shape, per_thread, order, num_warps, architecture.warp_size)
 
 
 @lru_cache(maxsize=8192)
@@ -350,15 +338,14 @@ def _result_scratch(
     axis: int,
     width: int,
     store_bits: int,
-    capability: int,
+    architecture: Architecture,
     loop_bytes: int,
 ) -> int:
     """Bytes in which a dot's result is converted to the layout of its store, in as many as are free anyway."""
-    architecture = architecture_of(capability)
     if swapped:
         shape, axis = (shape[1], shape[0]), 1 - axis
     source = mma_layout(shape, num_warps, bits, is_integer, instruction)
-    target = _access_layout(shape, axis, width, store_bits, num_warps, capability)
+    target = _access_layout(shape, axis, width, store_bits, num_warps, architecture)
     return _conversion_scratch(source, target, shape, store_bits, architecture, loop_bytes)
 
 
@@ -379,16 +366,18 @@ def _conversion_scratch(
     return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip) else 0
 
 
-def _transpose_scratch(roles: TileRoles, values: Mapping[str, Any], num_warps: int, capability: int) -> Iterator[int]:
+def _transpose_scratch(
+    roles: TileRoles, values: Mapping[str, Any], num_warps: int, architecture: Architecture
+) -> Iterator[int]:
     """Bytes in which a tile that is stored with its axes swapped is converted from the layout of its load."""
     loads = [w for w in roles.work if w.kind == "load" and len(w.shape) == 2]
     for store in (w for w in roles.work if w.kind in ("store", "atomic") and len(w.shape) == 2):
         load = next((w for w in loads if w.shape == store.shape[::-1] != store.shape), None)
         if load is not None and load.axis == store.axis:
             shape = tuple(round(size.at(values)) for size in load.shape)
-            source = _access_layout(shape, load.axis, load.width, load.bits, num_warps, capability)
-            target = _access_layout(shape, 1 - store.axis, store.width, store.bits, num_warps, capability)
-            yield _conversion_scratch(source, target, shape, store.bits, architecture_of(capability))
+            source = _access_layout(shape, load.axis, load.width, load.bits, num_warps, architecture)
+            target = _access_layout(shape, 1 - store.axis, store.width, store.bits, num_warps, architecture)
+            yield _conversion_scratch(source, target, shape, store.bits, architecture)
 
 
 def registers(

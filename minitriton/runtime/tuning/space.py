@@ -19,9 +19,10 @@ from minitriton.analysis.tile_roles import Tile, TileRoles, elements
 from minitriton.host.functions import next_power_of_2
 from minitriton.runtime.autotuner import Config
 from minitriton.runtime.tuning.problem import Problem
-from minitriton.runtime.tuning.resources import STEP_BITS, Resources, resources
+from minitriton.runtime.tuning.resources import STEP_BITS, resources
+from minitriton.runtime.tuning.taken import Resources
 from minitriton.target import GPUTarget
-from minitriton.target.architectures import WARP_SIZE, architecture_of
+from minitriton.target.architectures import architecture_named
 from minitriton.target.tensor_map import GRAIN
 
 ROWS = (16, 32, 64, 128, 256)
@@ -99,7 +100,7 @@ def _covered(problem: Problem) -> dict[str, int]:
 def _space(problem: Problem, covered: Mapping[str, int]) -> Space:
     kept: list[Fit] = []
     dropped: list[tuple[Config, Misfit]] = []
-    capability = problem.target.capability
+    architecture = architecture_named(problem.target.ttg_target)
     for values in _values(problem, covered):
         large = _too_large(problem.roles, {**problem.given, **values})
         if large is not None:
@@ -107,10 +108,10 @@ def _space(problem: Problem, covered: Mapping[str, int]) -> Space:
             continue
         for num_warps, num_stages in _options(problem.roles, values):
             config = Config(values, num_warps, num_stages)
-            misfit = _too_little_work(problem.roles, {**problem.given, **values}, num_warps)
+            misfit = _too_little_work(problem.roles, {**problem.given, **values}, num_warps, architecture.warp_size)
             misfit = misfit or _misfit_of_copies(problem.roles, {**problem.given, **values})
             if misfit is None:
-                taken = resources(problem.roles, {**problem.given, **values}, num_warps, num_stages, capability)
+                taken = resources(problem.roles, {**problem.given, **values}, num_warps, num_stages, architecture)
                 misfit = misfit_of_resources(taken, problem.target)
                 if misfit is None:
                     kept.append(Fit(config, taken))
@@ -171,13 +172,13 @@ def _too_large(roles: TileRoles, values: Mapping[str, Any]) -> Misfit | None:
     return Misfit("tile", most, LARGEST_TILE, f"a tile of {most} elements, of {LARGEST_TILE}")
 
 
-def _too_little_work(roles: TileRoles, values: Mapping[str, Any], num_warps: int) -> Misfit | None:
+def _too_little_work(roles: TileRoles, values: Mapping[str, Any], num_warps: int, warp_size: int) -> Misfit | None:
     """Whether warps would hold copies of each other's elements, or threads more than their registers."""
     shapes = [(dot.m, dot.n) for dot in roles.dots] or [
         w.shape for w in roles.work if w.kind in ("load", "store", "atomic") and w.shape
     ]
     most = round(max((elements(shape, values) for shape in shapes), default=0))
-    threads = num_warps * WARP_SIZE
+    threads = num_warps * warp_size
     if most < threads:
         return Misfit("work", threads, most, f"{threads} threads have {most} elements")
     if not roles.dots and most > 64 * threads and num_warps < max(WARPS):
@@ -204,7 +205,7 @@ def _misfit_of_copies(roles: TileRoles, values: Mapping[str, Any]) -> Misfit | N
 
 def misfit_of_resources(taken: Resources, target: GPUTarget) -> Misfit | None:
     """What of a CTA the target has not got."""
-    architecture = architecture_of(target.capability)
+    architecture = architecture_named(target.ttg_target)
     if taken.shared_bytes > architecture.max_shared_memory:
         limit = architecture.max_shared_memory
         return Misfit(
