@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15769, 76, 0),
     "emulator": (13690, 74, 0),
     "errors": (154, 1, 0),
-    "explorer": (9293, 54, 1),
+    "explorer": (9302, 54, 1),
     "frontend": (8301, 37, 0),
     "fuzz": (8533, 44, 1),
     "host": (1460, 16, 0),
@@ -136,7 +136,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159589,
+    "lines": 159598,
     "files": 858,
     "files under 40 lines": 129,
     "modules with one importer": 178,
