@@ -129,7 +129,7 @@ imports by need.
 `runtime`, `explorer` by 20: AMD's assembly by `in` and `get`; differences that go one way.
 `passes`, `analysis`, `emulator` by 50: turns that cannot wait for each other, reads of dots that last until their wait.
 `explorer` by 180, `analysis`, `commands` by 70, `runtime`, `codegen`, `lab` by 35: what memory fixes is not searched, grids follow tiles, registers and instructions of a kernel in the terminal
-(`explain KERNEL`), what no page could compile is refused, limits of registers of cached kernels, hints that name a stride.
+(`explain KERNEL`), what no page could compile is refused, limits of registers of cached kernels, hints that name a stride, faults of the kernel next to verdicts.
 """
 
 PAGES = 2
