@@ -2,25 +2,19 @@
 
     python benchmarks/matmul_ogs.py TRITON/python/triton_kernels [--only REGEX] [--rounds N] [--json FILE]
 
-Each compiler runs in a process of its own; their measurements take turns. Host: a call that nobody waits for. Call: calls one after the
-other. Device: replays of a CUDA graph of calls. Medians of the rounds in microseconds; ratios are Triton's time to ours.
+Each compiler runs in a process of its own (`two_processes.py`). Medians of the rounds in microseconds; ratios are Triton's time to ours.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import math
 import re
-import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from two_processes import compare, work
 
 CASES: dict[str, tuple[str, int, int, int]] = {
     "flat bf16 8192": ("bf16", 8192, 8192, 0),
@@ -101,115 +95,19 @@ def call_of(case: str) -> Callable[[], Any]:
     return lambda: ogs.matmul_ogs(x, w, bias, routing, **more)
 
 
-class Timing:
-    """A case that is ready to be measured."""
-
-    def __init__(self, case: str) -> None:
-        import torch
-
-        self.call, self.cuda = call_of(case), torch.cuda
-        self.mean = self.call().float().abs().mean().item()
-        self.seconds = self._each(20)
-        with self.cuda.stream(self.cuda.Stream()):
-            self.call()
-        self.cuda.synchronize()
-        self.calls = max(2, min(100, int(0.005 / self.seconds)))
-        self.graph = self.cuda.CUDAGraph()
-        with self.cuda.graph(self.graph):
-            for _ in range(self.calls):
-                self.call()
-
-    def _each(self, count: int, *, to_the_end: bool = True) -> float:
-        self.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(count):
-            self.call()
-        if to_the_end:
-            self.cuda.synchronize()
-        return (time.perf_counter() - start) / count
-
-    def measure(self) -> dict[str, float]:
-        """Microseconds of a call."""
-        host = min(self._each(12, to_the_end=False) for _ in range(5))
-        whole = self._each(max(5, int(0.15 / self.seconds)))
-        device: list[float] = []
-        for _ in range(max(4, int(0.15 / self.seconds / self.calls))):
-            first, last = self.cuda.Event(enable_timing=True), self.cuda.Event(enable_timing=True)
-            first.record()
-            self.graph.replay()
-            last.record()
-            last.synchronize()
-            device.append(first.elapsed_time(last) / self.calls * 1e3)
-        return {"host": host * 1e6, "call": whole * 1e6, "device": statistics.median(device)}
-
-
-def work() -> None:
-    """Answers lines: `begin CASE`, `measure`."""
-    timing: Timing | None = None
-    for line in sys.stdin:
-        what, _, case = line.strip().partition(" ")
-        if what == "begin":
-            timing = None
-            timing = Timing(case)
-            answer: Any = timing.mean
-        else:
-            assert timing is not None
-            answer = timing.measure()
-        print("ANSWER", json.dumps(answer), flush=True)
-
-
-class Worker:
-    """A process with one of the compilers."""
-
-    def __init__(self, side: str, folder: str) -> None:
-        paths = [str(ROOT), folder, os.environ.get("PYTHONPATH", "")]
-        run = ["-m", "minitriton.run_as_triton"] if side == "minitriton" else []
-        self.process = subprocess.Popen(
-            [sys.executable, *run, __file__, "--worker", folder],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def ask(self, words: str) -> Any:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        print(words, file=self.process.stdin, flush=True)
-        for line in self.process.stdout:
-            if line.startswith("ANSWER "):
-                return json.loads(line[7:])
-        raise SystemExit(f"a worker ended: {self.process.wait()}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="the folder of Triton 3.6.0's triton_kernels")
     parser.add_argument("--only", default="", help="a regular expression of cases")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begins no case after these")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        return work()
-    workers = {side: Worker(side, given.folder) for side in ("minitriton", "triton")}
-    table: list[dict[str, Any]] = []
-    print(f"{'case':28}{'host':>20}{'call':>24}{'device':>24}    Triton's time to ours")
-    for case in filter(re.compile(given.only).search, CASES):
-        means = {side: worker.ask(f"begin {case}") for side, worker in workers.items()}
-        rounds = [
-            {side: workers[side].ask("measure") for side in sorted(workers, reverse=number % 2 == 0)}
-            for number in range(given.rounds)
-        ]
-        median = {
-            what: {side: statistics.median(r[side][what] for r in rounds) for side in workers}
-            for what in ("host", "call", "device")
-        }
-        columns = "".join(f"{m['minitriton']:12.1f} /{m['triton']:9.1f}" for m in median.values())
-        ratios = "".join(f"{m['triton'] / m['minitriton']:7.3f}" for m in median.values())
-        print(f"{case:28}{columns}  {ratios}  {'' if means['minitriton'] == means['triton'] else means}", flush=True)
-        table.append({"case": case, "means": means, "median": median})
-        if given.json:
-            given.json.write_text(json.dumps(table, indent=1))
+        return work(call_of)
+    cases = filter(re.compile(given.only).search, CASES)
+    compare(cases, __file__, ["--worker", given.folder], [given.folder], given.rounds, given.json, given.seconds)
 
 
 if __name__ == "__main__":

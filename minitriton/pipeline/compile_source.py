@@ -7,7 +7,7 @@ import functools
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.llvm import FuncOp as LLVMFuncOp
 
 from minitriton import knobs
+from minitriton.analysis.register_demand import fitting_warps
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.facts.pass_attributes import DESCRIBED_TILES, OVERLAPS_LAUNCHES
@@ -33,6 +34,7 @@ from minitriton.pipeline.pipelines import whole_pipeline
 from minitriton.pipeline.request import Request, Switches
 from minitriton.pipeline.stages import FIRST_STAGES, first_properties, properties_of, reproducer_path, split
 from minitriton.target import CompileOptions, GPUTarget
+from minitriton.target.architectures import LIMITS
 from minitriton.target.backends import all_stages_of, stages_of
 
 
@@ -159,6 +161,8 @@ def _compile(
                 continue
             since = time.perf_counter()
             value = overrides.replace(stage, run(value, facts.metadata), options)
+            if stage == "ttir" and inspect is None and (again := _with_fitting_warps(request, value)) is not None:
+                return _compile(again, context, hooks, folder, until, inspect)
             text = texts[stage] = value if isinstance(value, bytes) else representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
                 path = folder / f"{stem_of(source.name.removeprefix('@'))}.{stage}"
@@ -174,6 +178,19 @@ def _compile(
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     binary = overrides.cubin()
     return Compiled(texts if binary is None else {**texts, "cubin": binary}, metadata, seconds)
+
+
+def _with_fitting_warps(request: Request, module: object) -> Request | None:
+    """The same request with the warps that the tiles of its TTIR need, where the program leaves their number open and it is another."""
+    options = request.options
+    is_open = getattr(options, "choose_warps", False) and "minitriton" not in options.without.split(",")
+    if not is_open or options.num_ctas != 1 or not isinstance(module, ModuleOp):
+        return None
+    most = LIMITS.threads_per_cta // options.warp_size
+    warps = fitting_warps(module, options.num_warps, most, options.warp_size)
+    if warps == options.num_warps:
+        return None
+    return request._replace(options=replace(options, num_warps=warps, choose_warps=False))
 
 
 def _may_wait(part: Pipeline, value: object) -> bool:

@@ -224,6 +224,8 @@ class CompileOptions:
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
         if knobs.language.force_disable_fp_fusion:
             values["enable_fp_fusion"] = False
+        if values.get("num_warps") is not None:
+            values.pop("choose_warps", None)
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is {target.features.sm}",
@@ -242,7 +244,7 @@ class CUDAOptions(CompileOptions):
     """Compile options of one kernel for NVIDIA GPUs, named and defaulted as in Triton 3.6.0."""
 
     TYPES: ClassVar[Mapping[str, OptionType]] = {"warp_size": integer(WARP_SIZE, WARP_SIZE, WARP_SIZE)}
-    LAUNCHED: ClassVar[Mapping[str, object]] = {"describe_tiles": True}
+    LAUNCHED: ClassVar[Mapping[str, object]] = {"describe_tiles": True, "choose_warps": True}
 
     backend_name: str = "cuda"
     arch: str = "sm90"
@@ -253,3 +255,5 @@ class CUDAOptions(CompileOptions):
     launch_pdl: bool = False
     describe_tiles: bool = False
     """Loads tiles of dots by tensor maps that the launch makes (`minitriton-describe-tiles`)."""
+    choose_warps: bool = False
+    """Takes more than `num_warps` warps where tiles would not stay in their registers (`analysis.register_demand.fitting_warps`); not where `num_warps` is given."""

@@ -135,6 +135,7 @@ OPTION_TYPES: dict[str, OptionType] = {
             "launch_cooperative_grid",
             "launch_pdl",
             "describe_tiles",
+            "choose_warps",
             "debug",
             "sanitize_overflow",
         ),

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from minitriton.analysis.register_demand import RegisterDemand, register_demand
+from minitriton.analysis.register_demand import RegisterDemand, fitting_warps, register_demand
 from minitriton.dialects.text import parse_module
 
 _LAYOUTS = """
@@ -93,3 +93,38 @@ def test_dots_of_one_chain_add_to_the_same_registers() -> None:
 @pytest.mark.parametrize("given", [RegisterDemand(), RegisterDemand(accumulators=64, held=2, shared_bytes=98304)])
 def test_the_text_says_all_of_it(given: RegisterDemand) -> None:
     assert RegisterDemand.parse(str(given)) == given
+
+
+def _rows(elements: int, type_: str, *, reads_again: bool, loop: bool) -> str:
+    """TTIR: a row is loaded and summed, in a loop or not, and read again or not."""
+    tile, pointers = f"tensor<{elements}x{type_}>", f"tensor<{elements}x!tt.ptr<{type_}>>"
+    body = f"""
+    %x = tt.load %p : {pointers}
+    %s = "tt.reduce"(%x) <{{axis = 0 : i32}}> ({{
+    ^bb0(%a: {type_}, %b: {type_}):
+      %c = arith.addf %a, %b : {type_}
+      tt.reduce.return %c : {type_}
+    }}) : ({tile}) -> {type_}
+    """
+    if reads_again:
+        body += f"""
+        %w = tt.splat %s : {type_} -> {tile}
+        %d = arith.subf %x, %w : {tile}
+        tt.store %p, %d : {pointers}
+        """
+    if loop:
+        body = f"%c0 = arith.constant 0 : i32\n%c1 = arith.constant 1 : i32\nscf.for %i = %c0 to %n step %c1 : i32 {{\n{body}\n}}"
+    return f"module {{\ntt.func public @k(%p: {pointers}, %n: i32) {{\n{body}\ntt.return\n}}\n}}\n"
+
+
+@pytest.mark.parametrize("loop", [False, True])
+@pytest.mark.parametrize(
+    ("elements", "type_", "reads_again", "warps"),
+    [(16384, "f32", True, 4), (32768, "f32", True, 8), (65536, "bf16", True, 16), (65536, "f64", True, 32), (65536, "f32", False, 4)],
+)  # fmt: skip
+def test_rows_that_are_read_again_take_the_warps_that_hold_them(
+    elements: int, type_: str, reads_again: bool, warps: int, loop: bool
+) -> None:
+    module = parse_module(_rows(elements, type_, reads_again=reads_again, loop=loop))
+    assert fitting_warps(module, 4, 32, 32) == warps
+    assert fitting_warps(module, 8, 8, 32) == 8

@@ -73,3 +73,8 @@ def test_the_generator_reaches_the_language() -> None:
         if not wanted:
             return
     assert not wanted
+
+
+def test_a_product_along_one_element_is_known_in_the_shape_that_is_left() -> None:
+    """A later `tl.gather` of it found numbers of three dimensions for a row, and the generator failed."""
+    assert source_of(generate(kernel_seed(340, 52)))

@@ -23,11 +23,15 @@ def outputs(case: Case, host: list[Any], arguments: list[Any]) -> dict[int, np.n
     return {i: arguments[i].cpu().numpy() for i in case.expected(*host)}
 
 
-def run_with(case: Case, compiler: str, host: list[Any]) -> tuple[dict[int, np.ndarray], Any]:
+WITHOUT_TENSOR_MAPS = {"describe_tiles": False}
+"""An option of minitriton, for kernels that others launch: they do not know that a launch makes tensor maps of pointers."""
+
+
+def run_with(case: Case, compiler: str, host: list[Any], **options: object) -> tuple[dict[int, np.ndarray], Any]:
     """Launches `case` under `compiler`; returns its outputs and the compiled kernel."""
     arguments = device_arguments(case, host)
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
-    compiled = kernel[case.grid](*arguments, **case.constexprs, **case.launch_options)
+    compiled = kernel[case.grid](*arguments, **case.constexprs, **case.launch_options, **options)
     return outputs(case, host, arguments), compiled
 
 

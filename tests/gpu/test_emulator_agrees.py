@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "emulator")]
 from agreement import assert_agree
-from launching import run_with
+from launching import WITHOUT_TENSOR_MAPS, run_with
 from matrix_cases import MATRIX_CASES, MatrixCase, triton_ptx
 
 import minitriton
@@ -39,7 +39,8 @@ def test_parity_cases_agree_bit_for_bit(case: Case, compiler: str) -> None:
     if compiler == "triton":
         pytest.importorskip("triton")
     host = case.inputs(np.random.default_rng(5))
-    found, kernel = run_with(case, compiler, [a.copy() if isinstance(a, np.ndarray) else a for a in host])
+    options = WITHOUT_TENSOR_MAPS if compiler == "minitriton" else {}
+    found, kernel = run_with(case, compiler, [a.copy() if isinstance(a, np.ndarray) else a for a in host], **options)
     ptx = kernel.asm["ptx"]
     arguments = emulated(case, ptx, kernel.metadata.shared, host)
     for position, device in found.items():

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 import sys
 
 sys.path.insert(0, str(Path(__file__).parent))
-from launching import ours_from, run_compiled, run_with, triton_from, write_stage
+from launching import WITHOUT_TENSOR_MAPS, ours_from, run_compiled, run_with, triton_from, write_stage
 
 STAGES = ["ttir", "ttgir", "llir", "ptx"]
 every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name)
@@ -59,6 +59,6 @@ def test_we_continue_from_triton_s_stage(case: Case, stage: str, tmp_path: Path)
 def test_triton_continues_from_our_stage(case: Case, stage: str, tmp_path: Path) -> None:
     pytest.importorskip("triton")
     host = case.inputs(np.random.default_rng(3))
-    ours, kernel = run_with(case, "minitriton", host)
+    ours, kernel = run_with(case, "minitriton", host, **WITHOUT_TENSOR_MAPS)
     swapped = triton_from(write_stage(tmp_path, case, kernel, stage), case, kernel)
     check(case, run_compiled(case, swapped, host), ours, exact=case.exact_order)

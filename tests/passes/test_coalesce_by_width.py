@@ -216,3 +216,15 @@ def test_a_product_ties_its_factors_to_nothing():
         // CHECK: tt.store {{.*}} : tensor<64x64x!tt.ptr<f16>, #[[EIGHT]]>
         """,
     )
+
+
+def test_data_that_is_scanned_keeps_its_runs_of_neighbours():
+    scan = """
+  %s = "tt.scan"(%v) <{axis = 0 : i32, reverse = false}> ({
+  ^bb0(%a: i8, %c: i8):
+    %d = arith.addi %a, %c : i8
+    tt.scan.return %d : i8
+  }) : (tensor<2048xi8, #row>) -> tensor<2048xi8, #row>"""
+    assert "sizePerThread = [8]" in text(WIDER, CoalesceByWidth())
+    found = text(WIDER.replace("\n  %b =", f"{scan}\n  %b =").replace("sitofp %v", "sitofp %s"), CoalesceByWidth())
+    assert "sizePerThread = [16]" in found

@@ -492,3 +492,26 @@ def test_hooks_that_come_and_go_are_noticed(add: Any, take: Any, device: list[Co
         take(chain, told.append)
         launched[(1,)](*KINDS["tensors"]())
     assert len(told) == 2
+
+
+@triton.jit
+def _softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
+    e = tl.exp(x - tl.max(x, 0))
+    tl.store(out_ptr + i, e / tl.sum(e, 0), mask=i < n)
+
+
+def test_a_row_that_four_warps_cannot_hold_takes_more_where_none_are_asked_for() -> None:
+    x = np.linspace(-4, 4, 32760, dtype=np.float32)
+    expected = np.exp(x - 4) / np.exp(x - 4).sum(dtype=np.float64)
+    for options, warps in (
+        ({}, 8),
+        ({"num_warps": 4}, 4),
+        ({"without": "minitriton"}, 4),
+        ({"choose_warps": False}, 4),
+    ):
+        found = np.zeros_like(x)
+        kernel = _softmax[(1,)](x, found, x.size, BLOCK=32768, **options)
+        assert kernel.metadata.num_warps == warps
+        np.testing.assert_allclose(found, expected, rtol=1e-4)

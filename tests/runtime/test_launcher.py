@@ -238,6 +238,32 @@ def test_all_arguments_are_given_and_what_is_compiled_in_is_passed_over(types, s
         made(1, 1, 1, 0, 0, None, None, None, None, *arguments[:-1])
 
 
+def test_arguments_may_be_given_with_those_that_are_compiled_in() -> None:
+    tensor = SimpleNamespace(is_cuda=True, data_ptr=lambda: 4096)
+    driver = RecordingDriver()
+    made = launcher(["*fp32", "i32"], driver)
+    made.ways = {4: (0, 2), 3: (0, 1)}
+    assert made.launch_plain(1, 1, 1, 0, (tensor, None, 7, "constant")) and made.launch_plain(
+        1, 1, 1, 0, (tensor, 8, 1)
+    )
+    assert [parameters[:12] for _, parameters in driver.launches] == [struct.pack("Qi", 4096, n) for n in (7, 8)]
+    assert not made.launch_plain(1, 1, 1, 0, (tensor, 7, None, "constant"))
+    assert not made.launch_plain(1, 1, 1, 0, (tensor,) * 5) and made.launch_plain(1, 1, 1, 0, (tensor, 9))
+    assert len(driver.launches) == 3
+
+
+def test_what_stands_for_a_tensor_of_a_gpu_is_passed_as_it_is() -> None:
+    part = lambda kind: SimpleNamespace(device=SimpleNamespace(type=kind), data_ptr=lambda: 4096)  # noqa: E731
+    driver = RecordingDriver()
+    made = launcher(["*fp32", "i32"], driver)
+    for _ in range(2):
+        assert made.launch_plain(1, 1, 1, 0, (part("cuda"), 5))
+        assert made.launch_plain(1, 1, 1, 0, (SimpleNamespace(is_cuda=True, **vars(part("cuda"))), 5))
+        assert not made.launch_plain(1, 1, 1, 0, (part("cpu"), 5))
+        assert not made.launch_plain(1, 1, 1, 0, (4096, 5)) and not made.launch_plain(1, 1, 1, 0, (None, 5))
+    assert len(driver.launches) == 4
+
+
 def test_a_launcher_is_of_its_process() -> None:
     assert pickle.loads(pickle.dumps(launcher(["i32"], RecordingDriver()))) is None
 

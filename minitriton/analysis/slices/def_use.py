@@ -246,7 +246,7 @@ class ConnectedData:
         """The value that names the group of an access."""
         access = MemoryAccess.of(op)
         assert access is not None
-        return self._find(access.data_of(op))
+        return self.of(access.data_of(op))
 
     def _finds_more(self, ops: list[Operation]) -> bool:
         """Marks what comes from memory; whether there was more than before."""
@@ -265,9 +265,9 @@ class ConnectedData:
 
     def _tie(self, first: SSAValue, second: SSAValue) -> None:
         if self._is_data(first) and self._is_data(second):
-            self._parent[self._find(first)] = self._find(second)
+            self._parent[self.of(first)] = self.of(second)
 
-    def _find(self, value: SSAValue) -> SSAValue:
+    def of(self, value: SSAValue) -> SSAValue:
         parent = self._parent
         while (above := parent.get(value, value)) is not value:
             parent[value] = parent.get(above, above)

@@ -98,7 +98,12 @@ def _reduction(kind: str, own: bool = False) -> Infer:
         if kind in ("xor", "or", "and"):
             need(value.element.is_int, "a bitwise reduction of integers")
         element, fact = _widened(value, kind, own)
-        return Value(Type(element, _reduced_shape(value, axis, keep)), _combined(kind, fact, count, element))
+        combined = _combined(kind, fact, count, element)
+        if isinstance(combined, Ints):
+            combined = Ints(
+                combined.low, combined.high
+            )  # multiplying along one element leaves the numbers, in another shape
+        return Value(Type(element, _reduced_shape(value, axis, keep)), combined)
 
     return infer
 

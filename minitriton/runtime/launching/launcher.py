@@ -8,7 +8,6 @@ without checks, for the generated launch paths.
 from __future__ import annotations
 
 import ctypes
-import functools
 import operator
 import struct
 from collections.abc import Callable, Mapping
@@ -88,6 +87,15 @@ _PLAIN = {
 """What is so of an argument that is passed as it is, by the code of its parameter."""
 
 
+def _on_gpu(value: Any) -> bool:
+    """Whether a tensor, or what a program passes for one, is in memory of a GPU."""
+    return hasattr(value, "data_ptr") and getattr(getattr(value, "device", None), "type", None) == "cuda"
+
+
+def _not_plain(*_: object) -> None:
+    return None
+
+
 class Launcher:
     """Launches one kernel. `parameter_types` are Triton's names (`*fp32`, `i32`, ...) of the runtime parameters in order;
     the two hidden scratch pointers of the kernel ABI follow them: memory of the program's allocator if the kernel needs any,
@@ -115,6 +123,9 @@ class Launcher:
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
+        self.ways: dict[int, tuple[int, ...]] = {}
+        """Ways to give the arguments: their number → the positions of those that are passed. None is needed for exactly these."""
+        self._plain_calls: dict[int, Callable[..., int | None]] = {}
         self.call: Callable[..., None] | None = None
         """`call(x, y, z, stream, *arguments)` with all arguments of the kernel's function (`generic_call`)."""
 
@@ -146,29 +157,37 @@ class Launcher:
             launch_exit_hook(launch_metadata)
 
     def launch_plain(self, x: int, y: int, z: int, stream: int, arguments: tuple[Any, ...]) -> bool:
-        """Enqueues a launch with all arguments that it passes, if they are tensors of a GPU and numbers that fit; else False."""
+        """Enqueues a launch with as many arguments as one of `ways` says, if those passed are tensors of a GPU and numbers that fit; else False."""
+        count = len(arguments)
+        call = self._plain_calls.get(count) or self._plain_call(count, _PLAIN)
         try:
-            code = self._plain_call(x, y, z, stream, *arguments)
-        except (AttributeError, TypeError):
+            code = call(x, y, z, stream, *arguments)
+        except AttributeError:  # what has an address, but is no tensor
+            code = self._plain_call(count, _PLAIN | {"Q": "on_gpu({0})"})(x, y, z, stream, *arguments)
+        except TypeError:
             return False
         if code == NO_CONTEXT:
             self.driver.set_current_device(self.device)
-            code = self._plain_call(x, y, z, stream, *arguments)
+            code = call(x, y, z, stream, *arguments)
         if code:
             self.check(code, (x, y, z))
         return code is not None
 
-    @functools.cached_property
-    def _plain_call(self) -> Callable[..., int | None]:
-        """`call(x, y, z, stream, *arguments) -> CUresult`; None for arguments that are not plain."""
-        names = [f"a{number}" for number in range(len(self._codes))]
-        checks = [_PLAIN.get(code, "False").format(name) for name, code in zip(names, self._codes, strict=True)]
-        values = [f"{n}.data_ptr()" if code == "Q" else n for n, code in zip(names, self._codes, strict=True)]
-        return eval(
+    def _plain_call(self, count: int, plain: Mapping[str, str]) -> Callable[..., int | None]:
+        """`call(x, y, z, stream, *arguments) -> CUresult` with `count` arguments; None for those that are not `plain`."""
+        passed = self.ways.get(count, range(count))
+        if len(passed) != len(self._codes):
+            return _not_plain
+        names = [f"a{number}" for number in range(count)]
+        pairs = [(names[at], code) for at, code in zip(passed, self._codes, strict=True)]
+        checks = [plain.get(code, "False").format(name) for name, code in pairs]
+        values = [f"{name}.data_ptr()" if code == "Q" else name for name, code in pairs]
+        call = self._plain_calls[count] = eval(
             f"lambda x, y, z, stream, {', '.join(names)}: "
             f"launch(x, y, z, stream, {', '.join(values)}) if {' and '.join(checks) or True} else None",
-            {"launch": self.positional(())},
+            {"launch": self.positional(()), "on_gpu": _on_gpu},
         )
+        return call
 
     def __reduce__(self) -> tuple[object, ...]:
         """What it launches is loaded in this process: a pickled one is None, and its kernel loads itself anew."""

@@ -18,7 +18,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from minitriton import knobs
 from minitriton.codegen.assemblers import assembler_available
@@ -164,6 +164,7 @@ def load(kernel: StoredKernel) -> None:
         driver, loaded.function, kernel.name, types, shape, device, _small_grid_function(kernel, driver, device), made
     )
     launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
+    launcher.ways = _positions(kernel)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
@@ -310,8 +311,11 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function of the arguments that returns them"
 
 
-def given_arguments(kernel: StoredKernel, args: tuple[object, ...]) -> list[Argument]:
-    """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
+_Parameters: TypeAlias = "list[tuple[str, TypeName]]"
+
+
+def _ways_to_call(kernel: StoredKernel) -> tuple[_Parameters, _Parameters, _Parameters]:
+    """All parameters, those that are not declared constexpr, and those of them without a value that is compiled in."""
     source = kernel.src
     kinds: Iterable[TypeName]
     if isinstance(source, ASTSource):
@@ -320,7 +324,20 @@ def given_arguments(kernel: StoredKernel, args: tuple[object, ...]) -> list[Argu
         kinds, constexprs = source.runtime_parameters(), set[str]()
     parameters = list(zip(map(str, source.signature), kinds, strict=True))
     declared = [p for p in parameters if p[0] not in constexprs]
-    passed = [p for p in declared if p[1] != "constexpr"]
+    return parameters, declared, [p for p in declared if p[1] != "constexpr"]
+
+
+def _positions(kernel: StoredKernel) -> dict[int, tuple[int, ...]]:
+    """`Launcher.ways` of a kernel whose arguments are pointers and numbers."""
+    ways = _ways_to_call(kernel)
+    if any(not isinstance(kind, str) or is_descriptor_type(kind) for _, kind in ways[0]):
+        return {}
+    return {len(way): tuple(i for i, (_, kind) in enumerate(way) if kind != "constexpr") for way in reversed(ways)}
+
+
+def given_arguments(kernel: StoredKernel, args: tuple[object, ...]) -> list[Argument]:
+    """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
+    parameters, declared, passed = _ways_to_call(kernel)
     flat = [(n, t) for name, kind in passed for n, t in _flattened(name, kind)]
     found: list[Argument] = []
     for way in (parameters, declared, passed, flat):
