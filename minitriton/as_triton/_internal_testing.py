@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -49,16 +50,7 @@ def _is_backend(name: str) -> bool:
     return target is not None and target.backend == name
 
 
-def is_cuda() -> bool:
-    return _is_backend("cuda")
-
-
-def is_hip() -> bool:
-    return _is_backend("hip")
-
-
-def is_xpu() -> bool:
-    return _is_backend("xpu")
+is_cuda, is_hip, is_xpu = (partial(_is_backend, name) for name in ("cuda", "hip", "xpu"))
 
 
 def _cuda_generation() -> int:
@@ -90,28 +82,8 @@ def _is_hip_arch(arch: str) -> bool:
     return is_hip() and arch in str(get_current_target().arch)
 
 
-def is_hip_cdna2() -> bool:
-    return _is_hip_arch("gfx90a")
-
-
-def is_hip_cdna3() -> bool:
-    return _is_hip_arch("gfx942")
-
-
-def is_hip_cdna4() -> bool:
-    return _is_hip_arch("gfx950")
-
-
-def is_hip_gfx11() -> bool:
-    return _is_hip_arch("gfx11")
-
-
-def is_hip_gfx12() -> bool:
-    return _is_hip_arch("gfx12")
-
-
-def is_hip_gfx1250() -> bool:
-    return _is_hip_arch("gfx1250")
+is_hip_cdna2, is_hip_cdna3, is_hip_cdna4 = (partial(_is_hip_arch, arch) for arch in ("gfx90a", "gfx942", "gfx950"))
+is_hip_gfx11, is_hip_gfx12, is_hip_gfx1250 = (partial(_is_hip_arch, arch) for arch in ("gfx11", "gfx12", "gfx1250"))
 
 
 def is_hip_cdna() -> bool:

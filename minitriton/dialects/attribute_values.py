@@ -3,8 +3,6 @@
 Each raises `AssertionError` for an attribute of another kind, which the op's declaration rules out. The other way: `dense_elements`.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache

@@ -4,8 +4,6 @@ Parsing and passes take it; building IR needs none. xDSL's dialects serve where 
 A dialect is imported when a text has an op, a type or an attribute of it: what is compiled from Python needs none of them by name.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Iterable

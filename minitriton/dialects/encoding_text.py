@@ -9,8 +9,6 @@ A field is called as in the value, in camel case, and read and written by its ty
 Complaints are those of Triton's parsers (lib/Dialect/TritonGPU/IR/Dialect.cpp).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 %1 = gluon.set_auto_layout %0 : tensor<64xi32, #gluon.auto_encoding> -> tensor<64xi32, #blocked>
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType

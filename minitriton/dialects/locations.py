@@ -5,8 +5,6 @@
 callsite("lib.py":7:2 at "kernel.py":4:8)    at_call; source_location: lib.py:7:2; user_location of a function of `tl`: kernel.py:4:8
 """
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -5,8 +5,6 @@ xDSL's is not used because its constructors are slow. Names and fields are the s
     %1 = math.exp2 %0 : tensor<64xf32>
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.ir import Dialect, Operation, SSAValue

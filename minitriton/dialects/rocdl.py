@@ -37,13 +37,14 @@ class IntrinsicOp(Op, ABC):
     """An op that is a call of an LLVM intrinsic with the op's operands, and then immediate numbers."""
 
     INTRINSIC: ClassVar[str] = ""
+    """Where it is not called as the op."""
 
     IMMEDIATES: ClassVar[tuple[str, ...]] = ()
     """The arguments after the operands, each with its type: `i32 15`; `{mask}` is the number that the property of that name is."""
 
     def intrinsic(self) -> str:
         """The name of the intrinsic."""
-        return self.INTRINSIC
+        return self.INTRINSIC or self.name.replace("rocdl.", "llvm.amdgcn.")
 
     def immediates(self) -> tuple[str, ...]:
         """`IMMEDIATES` with the op's properties."""
@@ -63,9 +64,6 @@ class SpecialRegisterOp(IntrinsicOp):
 
     def __init__(self) -> None:
         super().__init__(result_types=[i32])
-
-    def intrinsic(self) -> str:
-        return self.name.replace("rocdl.", "llvm.amdgcn.")
 
 
 WorkitemIdXOp = named(SpecialRegisterOp, "WorkitemIdXOp", "rocdl.workitem.id.x", "The thread in its work group.")
@@ -199,7 +197,6 @@ class SBarrierOp(IntrinsicOp):
     """All waves of the work group wait for each other; memory is not ordered."""
 
     name = "rocdl.s.barrier"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.barrier"
 
     assembly_format = "attr-dict"
 
@@ -208,7 +205,6 @@ class SWaitcntOp(IntrinsicOp):
     """The wave waits until its counters of memory accesses are as low as `bitfield` says."""
 
     name = "rocdl.s.waitcnt"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.waitcnt"
 
     bitfield = prop_def(IntegerAttr.constr(i32))
     assembly_format = "$bitfield attr-dict"
@@ -229,28 +225,24 @@ class SWaitLoadcntOp(WaitOp):
     """Of loads of global memory."""
 
     name = "rocdl.s.wait.loadcnt"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.loadcnt"
 
 
 class SWaitStorecntOp(WaitOp):
     """Of stores to global memory."""
 
     name = "rocdl.s.wait.storecnt"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.storecnt"
 
 
 class SWaitDscntOp(WaitOp):
     """Of LDS."""
 
     name = "rocdl.s.wait.dscnt"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.wait.dscnt"
 
 
 class SetPrioOp(IntrinsicOp):
     """The wave's instructions are issued with this priority, 0 to 3, over those of the SIMD's other waves."""
 
     name = "rocdl.s.setprio"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.s.setprio"
 
     priority = prop_def(IntegerAttr.constr(i16))
     assembly_format = "$priority attr-dict"
@@ -265,7 +257,6 @@ class SchedGroupBarrierOp(IntrinsicOp):
     """The scheduler puts `groupSize` instructions of the kinds in `mask` here, in the order of the ops of one `syncId`."""
 
     name = "rocdl.sched.group.barrier"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.sched.group.barrier"
 
     mask = prop_def(IntegerAttr.constr(i32))
     group_size = prop_def(IntegerAttr.constr(i32), prop_name="groupSize")
@@ -283,7 +274,6 @@ class SchedBarrierOp(IntrinsicOp):
     """The scheduler moves only instructions of the kinds in `mask` past this."""
 
     name = "rocdl.sched.barrier"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.sched.barrier"
 
     mask = prop_def(IntegerAttr.constr(i32))
     assembly_format = "$mask attr-dict"
@@ -298,7 +288,6 @@ class IglpOptOp(IntrinsicOp):
     """The scheduler interleaves the instructions of the block by a strategy: 2 for `v_exp` and matrix instructions."""
 
     name = "rocdl.iglp.opt"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.iglp.opt"
 
     variant = prop_def(IntegerAttr.constr(i32))
     assembly_format = "$variant attr-dict"
@@ -529,7 +518,6 @@ class RawPtrBufferLoadLdsOp(IntrinsicOp):
     """Starts copying `size` bytes at a byte offset of a buffer to LDS: lane n's to n times that after `lds`, which is the wave's."""
 
     name = "rocdl.raw.ptr.buffer.load.lds"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.raw.ptr.buffer.load.lds"
 
     rsrc = operand_def(AnyAttr())
     lds = operand_def(AnyAttr())
@@ -543,7 +531,6 @@ class GlobalLoadLdsOp(IntrinsicOp):
     """As `RawPtrBufferLoadLdsOp`, from an address."""
 
     name = "rocdl.global.load.lds"
-    INTRINSIC: ClassVar[str] = "llvm.amdgcn.global.load.lds"
 
     source = operand_def(AnyAttr())
     lds = operand_def(AnyAttr())

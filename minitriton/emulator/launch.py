@@ -12,9 +12,8 @@ import numpy as np
 from minitriton.emulator.kernel_arguments import Binding, Value
 from minitriton.emulator.machine import Endless, Machine, Polling
 from minitriton.emulator.memory.access_cost import Reach
-from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.device import GlobalMemory, Trace
 from minitriton.emulator.memory.device_shadow import Rerun
-from minitriton.emulator.memory.trace import Trace
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module, check_threads
 from minitriton.emulator.report import Report

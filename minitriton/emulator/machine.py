@@ -6,8 +6,6 @@ all of them. Blocks are in reverse postorder, so threads that a branch parted me
     ready = {2: threads 0-31, 5: the rest}   →   block 2 runs, then, once its threads stand at 5 too, block 5 with all
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 

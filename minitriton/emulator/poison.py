@@ -7,15 +7,13 @@ report, with a finding `poison` at each instruction that does something else whe
     st.global.b32            other bits     poison: what is stored depends on the lanes that the mask of the load at kernel.py:7 turns off
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable
 from typing import Protocol
 
 from minitriton.emulator.kernel_arguments import MappedArray
-from minitriton.emulator.memory.trace import Trace
+from minitriton.emulator.memory.device import Trace
 from minitriton.emulator.report import Report
 from minitriton.interpreter.memory.trace import WORDS, Contents
 

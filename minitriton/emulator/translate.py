@@ -9,8 +9,6 @@ is thrown away when it writes back.
     @%p1 mov.b32 %r5, %r4;          r5 = where(p1, r4, r5)
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 scf.for %i = %lb to %ub step %s iter_args(%x = %init)      the body runs for lb, lb + s, ... below ub; yields feed %x
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 

@@ -7,8 +7,6 @@ Four neighbouring bytes make a word; there are 128 words; the words that come ou
 such as `minitriton.emulator.inline_assembly.evaluate`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -30,7 +30,7 @@ from minitriton.interpreter.numbers import floats as arith_floats
 from minitriton.interpreter.numbers import integers as arith_integers
 from minitriton.interpreter.numbers import libdevice
 from minitriton.interpreter.registry import PURE_OPS, STATEFUL_OPS, Meaning
-from minitriton.interpreter.tensors import dots, reductions, shapes
+from minitriton.interpreter.tensors import dots, reductions
 from minitriton.interpreter.values import held_scalar
 from minitriton.interpreter.warps import partitions, warp_group_ops
 
@@ -136,7 +136,7 @@ def _check_fits(number: int, width: int, what: str) -> None:
 
 FAMILIES = (
     arith_casts, arith_floats, arith_integers, atomics, control_flow, descriptors, dots, inline_assembly_ops, libdevice, mbarriers, memory_ops,
-    partitions, programs, reductions, shapes, shared_ops, warp_group_ops,
+    partitions, programs, reductions, shared_ops, warp_group_ops,
 )  # fmt: skip
 """The modules that fill the registries."""
 

@@ -5,8 +5,6 @@ llvm.intr.assume %c            likewise, if the assumption is false
 gpu.barrier                    nothing: a tile is computed as a whole
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import json

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 __all__ = [
@@ -74,6 +74,11 @@ class constexpr_type(base_type):
         return self.name
 
 
+def _is(name: str) -> Callable[[dtype], bool]:
+    """A method: whether a type is the scalar type of this name."""
+    return lambda self: self.name == name
+
+
 class dtype(base_type):
     """A scalar type. `name` is Triton's (`fp32`, `int8`, `uint64`, ...)."""
 
@@ -121,59 +126,24 @@ class dtype(base_type):
     def is_fp8(self) -> bool:
         return self.name.startswith("fp8")
 
-    def is_fp8e4nv(self) -> bool:
-        return self.name == "fp8e4nv"
-
-    def is_fp8e4b8(self) -> bool:
-        return self.name == "fp8e4b8"
-
-    def is_fp8e4b15(self) -> bool:
-        return self.name == "fp8e4b15"
-
-    def is_fp8e5(self) -> bool:
-        return self.name == "fp8e5"
-
-    def is_fp8e5b16(self) -> bool:
-        return self.name == "fp8e5b16"
-
-    def is_fp16(self) -> bool:
-        return self.name == "fp16"
-
-    def is_bf16(self) -> bool:
-        return self.name == "bf16"
-
-    def is_fp32(self) -> bool:
-        return self.name == "fp32"
-
-    def is_fp64(self) -> bool:
-        return self.name == "fp64"
-
-    def is_int1(self) -> bool:
-        return self.name == "int1"
-
-    def is_int8(self) -> bool:
-        return self.name == "int8"
-
-    def is_int16(self) -> bool:
-        return self.name == "int16"
-
-    def is_int32(self) -> bool:
-        return self.name == "int32"
-
-    def is_int64(self) -> bool:
-        return self.name == "int64"
-
-    def is_uint8(self) -> bool:
-        return self.name == "uint8"
-
-    def is_uint16(self) -> bool:
-        return self.name == "uint16"
-
-    def is_uint32(self) -> bool:
-        return self.name == "uint32"
-
-    def is_uint64(self) -> bool:
-        return self.name == "uint64"
+    is_fp8e4nv = _is("fp8e4nv")
+    is_fp8e4b8 = _is("fp8e4b8")
+    is_fp8e4b15 = _is("fp8e4b15")
+    is_fp8e5 = _is("fp8e5")
+    is_fp8e5b16 = _is("fp8e5b16")
+    is_fp16 = _is("fp16")
+    is_bf16 = _is("bf16")
+    is_fp32 = _is("fp32")
+    is_fp64 = _is("fp64")
+    is_int1 = _is("int1")
+    is_int8 = _is("int8")
+    is_int16 = _is("int16")
+    is_int32 = _is("int32")
+    is_int64 = _is("int64")
+    is_uint8 = _is("uint8")
+    is_uint16 = _is("uint16")
+    is_uint32 = _is("uint32")
+    is_uint64 = _is("uint64")
 
     def is_floating(self) -> bool:
         return self.name in _FLOATING
@@ -190,11 +160,8 @@ class dtype(base_type):
     def is_int(self) -> bool:
         return self.name in _INTEGERS
 
-    def is_bool(self) -> bool:
-        return self.name == "int1"
-
-    def is_void(self) -> bool:
-        return self.name == "void"
+    is_bool = _is("int1")
+    is_void = _is("void")
 
     def is_block(self) -> bool:
         return False

@@ -11,7 +11,7 @@ import pytest
 from minitriton.commands.cli import main
 from minitriton.commands.shared_options import add_pipeline_edits, edited
 from minitriton.lab import Configuration, Space, corpus, search
-from minitriton.lab.sweeping.minimising import minimal, options_of
+from minitriton.lab.sweeping.reducing import minimal, options_of
 from minitriton.lab.sweeping.space import parse_steps
 
 

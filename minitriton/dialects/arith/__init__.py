@@ -6,8 +6,6 @@ result type and are cheap: they do not go through IRDL.
 This module is the dialect's front door: what its modules define can be had from here.
 """
 
-from __future__ import annotations
-
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Dialect, Operation

@@ -3,8 +3,6 @@
 %1 = arith.extsi %0 : tensor<64xi8> to tensor<64xi32>
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.ir import Attribute, Operation, SSAValue

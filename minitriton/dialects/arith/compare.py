@@ -4,8 +4,6 @@
 %2 = arith.select %1, %a, %b : tensor<64xi1>, tensor<64xf32>
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar

@@ -3,8 +3,6 @@
 %3 = arith.mulf %0, %1 fastmath<contract> : tensor<64xf32>
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.ir import Operation, SSAValue

@@ -3,8 +3,6 @@
 %3 = arith.addi %0, %cst overflow<nsw> : tensor<64xi32>
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr

@@ -4,8 +4,6 @@
 for this; the ops themselves know nothing of either. `VerifyTensorLayouts` refuses a tensor with `warpsPerCTA = [4]` where 8 warps run, with Triton's words.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

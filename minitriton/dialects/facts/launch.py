@@ -6,8 +6,6 @@
 Every helper takes any op and looks outwards from it.
 """
 
-from __future__ import annotations
-
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 

@@ -8,8 +8,6 @@
 Counterpart of `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Transforms/Utility.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast

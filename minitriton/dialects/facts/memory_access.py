@@ -4,8 +4,6 @@ access = MemoryAccess.of(op)
 access.pointer_of(op), access.mask_of(op)      of a `tt.load`: `op.ptr`, and `op.mask` or None
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

@@ -5,8 +5,6 @@
 A verifier refuses one on another op, or of another type. Without any of them code is right too.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from xdsl.dialects import scf

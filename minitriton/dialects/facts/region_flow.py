@@ -9,8 +9,6 @@
 Counterpart of MLIR's RegionBranchOpInterface.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -18,8 +18,6 @@ Operations of one kind end in the order in which they start, so a wait says how 
 ends the oldest group of copies of the ring of mbarriers that it is in.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import cast
 

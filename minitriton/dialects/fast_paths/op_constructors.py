@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, formatannotation, signature
 from typing import Any, TypeVar, overload
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
@@ -102,7 +102,7 @@ def _lines(definition: OpDef, parameters: dict[str, Parameter], names: dict[str,
         name = fields.get(key, key)
         if name not in parameters:
             continue
-        value, condition = _property(name, field, str(parameters[name].annotation), names)
+        value, condition = _property(name, field, _written(parameters[name].annotation), names)
         if condition:
             sometimes.append(f"if {condition}: properties[{key!r}] = {value}")
         else:
@@ -136,6 +136,12 @@ def _count(name: str, field: object, parameters: dict[str, Parameter]) -> str:
     if isinstance(field, OptionalDef):
         return f"int({name} is not None)"
     return f"len({name})" if isinstance(field, VariadicDef) else "1"
+
+
+def _written(annotation: object) -> str:
+    """An annotation as it is written, where it has been evaluated too."""
+    text = annotation if isinstance(annotation, str) else formatannotation(annotation)
+    return text.replace("collections.abc.", "")
 
 
 def _property(name: str, field: PropertyDef, annotation: str, names: dict[str, Any]) -> tuple[str, str]:

@@ -37,25 +37,8 @@ from minitriton.dialects.fast_paths.op_definition import Op, declared, named
 from minitriton.dialects.llvm import GLOBAL, lanes
 from minitriton.dialects.nvvm import tma as nvvm_tma
 from minitriton.dialects.nvvm.base import InstructionOp, IntrinsicOp, PtxOp, words_of
-from minitriton.dialects.nvvm.memory import AtomicOp as AtomicOp
-from minitriton.dialects.nvvm.memory import CpAsyncCommitGroupOp as CpAsyncCommitGroupOp
-from minitriton.dialects.nvvm.memory import CpAsyncOp as CpAsyncOp
-from minitriton.dialects.nvvm.memory import CpAsyncWaitGroupOp as CpAsyncWaitGroupOp
-from minitriton.dialects.nvvm.memory import CreatePolicyOp as CreatePolicyOp
-from minitriton.dialects.nvvm.memory import FenceOp as FenceOp
-from minitriton.dialects.nvvm.memory import FenceProxyAsyncOp as FenceProxyAsyncOp
+from minitriton.dialects.nvvm.memory import *
 from minitriton.dialects.nvvm.memory import GlobalAccessOp
-from minitriton.dialects.nvvm.memory import LdMatrixOp as LdMatrixOp
-from minitriton.dialects.nvvm.memory import LoadGlobalOp as LoadGlobalOp
-from minitriton.dialects.nvvm.memory import LoadSharedOp as LoadSharedOp
-from minitriton.dialects.nvvm.memory import MmaSyncOp as MmaSyncOp
-from minitriton.dialects.nvvm.memory import RedOp as RedOp
-from minitriton.dialects.nvvm.memory import StMatrixOp as StMatrixOp
-from minitriton.dialects.nvvm.memory import StoreGlobalOp as StoreGlobalOp
-from minitriton.dialects.nvvm.memory import StoreSharedOp as StoreSharedOp
-from minitriton.dialects.nvvm.memory import WgmmaCommitGroupOp as WgmmaCommitGroupOp
-from minitriton.dialects.nvvm.memory import WgmmaOp as WgmmaOp
-from minitriton.dialects.nvvm.memory import WgmmaWaitGroupOp as WgmmaWaitGroupOp
 from minitriton.target.architectures import WARP_SIZE
 
 

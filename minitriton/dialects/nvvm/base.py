@@ -8,8 +8,6 @@ An op says it once, in its declaration: `TEXT`, or `PtxOp.ptx` where it needs mo
     "llvm.nvvm.redux.sync.add($value, -1)"                   ->    call i32 @llvm.nvvm.redux.sync.add(i32 %v3, i32 -1)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The `nvvm` ops on global and shared memory, and on tensor cores."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (

@@ -3,8 +3,6 @@
 Each is one PTX instruction; where an op has a `pred` it happens in the threads where that is true.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, StringAttr, UnitAttr, i1, i32

@@ -8,8 +8,6 @@ Nearly all tokens are names, values, numbers and single characters: one pattern 
 is (2 us where xDSL's lexer, which asks for one character after the other and has what is left, takes 6).
 """
 
-from __future__ import annotations
-
 import re
 
 from xdsl.utils.exceptions import ParseError

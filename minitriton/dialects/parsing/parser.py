@@ -5,8 +5,6 @@ Beyond xDSL's parser: aliases may be used before their definition (as locations 
 properties that have defaults may be missing.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict

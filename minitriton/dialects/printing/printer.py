@@ -8,8 +8,6 @@ Out: text. The ops' own `print` methods say the order; this class says how names
     ^bb1(%1: i32):  // 2 preds: ^bb0, ^bb3
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence

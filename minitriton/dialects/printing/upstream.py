@@ -5,8 +5,6 @@
 `PRINTERS` maps an op's class to a function that prints the op after its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf

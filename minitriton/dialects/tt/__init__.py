@@ -3,8 +3,6 @@
 This module is the dialect's front door: what its modules define can be had from here.
 """
 
-from __future__ import annotations
-
 from xdsl.ir import Dialect
 
 from minitriton.dialects.fast_paths.op_definition import declared

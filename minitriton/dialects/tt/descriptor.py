@@ -3,8 +3,6 @@
 %1 = tt.descriptor_load %desc[%x, %y] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType, i32, i64

@@ -3,8 +3,6 @@
 %3 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x32xf32> * tensor<32x64xf32> -> tensor<64x64xf32>
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, Float8E4M3FNType, Float32Type, IntegerAttr, i32

@@ -3,8 +3,6 @@
 %2 = tt.addptr %0, %1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar

@@ -4,8 +4,6 @@
 (`cacheModifier = cg`); in an attribute dictionary it is a number, as in MLIR (`{cache = 3 : i32}`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import new_class

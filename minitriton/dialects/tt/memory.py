@@ -4,8 +4,6 @@
 tt.store %0, %3, %1 evictionPolicy = evict_first : tensor<64x!tt.ptr<f32>>
 """
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar, TypeAlias

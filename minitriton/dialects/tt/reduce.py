@@ -7,8 +7,6 @@
 }) : (tensor<64xf32>) -> f32
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -4,8 +4,6 @@
 %2 = tt.broadcast %1 : tensor<64x1xi32> -> tensor<64x32xi32>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar

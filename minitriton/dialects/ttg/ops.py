@@ -3,8 +3,6 @@
 %1 = ttg.convert_layout %0 : tensor<128xf32, #blocked> -> tensor<128xf32, #blocked1>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, cast
 

@@ -4,8 +4,6 @@ Each `..._complaint` function gets an op and gives what is wrong with it, or Non
 facts by `layout_complaint`: a tensor with `warpsPerCTA = [4]` cannot live where 8 warps run.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import cast
 

@@ -5,8 +5,6 @@ ttng.barrier_expect %bar, 16384, %true : !ttg.memdesc<1xi64, #shared, #smem, mut
 ttng.wait_barrier %bar, %phase : !ttg.memdesc<1xi64, #shared, #smem, mutable>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i1, i32, i64

@@ -5,8 +5,6 @@
 %e:3 = ttng.warp_group_dot_wait %d, %a, %b {pendings = 0 : i32} : tensor<...>, !ttg.memdesc<...>, !ttg.memdesc<...>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, cast
 

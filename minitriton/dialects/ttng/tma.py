@@ -5,8 +5,6 @@ ttng.async_tma_copy_global_to_local %desc[%x, %y] %buf, %bar, %true
 ttng.async_tma_copy_local_to_global %desc[%x, %y] %buf : !tt.tensordesc<...>, !ttg.memdesc<128x64xf16, ...>
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32, i64

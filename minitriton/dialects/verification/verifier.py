@@ -7,8 +7,6 @@
 Of `scf` and `cf` it asks what MLIR demands and xDSL's verifiers do not (`'scf.if' op 1 results, but its else branch yields 2 values`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

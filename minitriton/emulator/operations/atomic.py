@@ -3,8 +3,6 @@
 threads 0 and 1 add 5.0 to a word that holds 1.0   →   they see 1.0 and 6.0; 11.0 remains
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

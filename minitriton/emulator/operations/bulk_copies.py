@@ -12,8 +12,6 @@ red.async....mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]   →   like
 cp.reduce.async.bulk.shared::cluster.shared::cta....add.u32           →   likewise, for every word of the source
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

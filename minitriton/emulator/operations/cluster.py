@@ -5,8 +5,6 @@ The address of a CTA's own shared memory carries its rank, so it means the same 
     mapa.shared::cluster.u32 %r2, %r1, 3   →   r2 = r1 with the rank bits set to 3
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 init count 1; arrive.expect_tx 4096; a copy of 4096 bytes completes   →   the phase flips, waiters of parity 0 go on
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field

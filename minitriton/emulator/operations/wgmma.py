@@ -6,8 +6,6 @@ whose rows run along K is at `start + row // 8 * stride + row % 8 * S + b`, its 
     m64n128k16, 128-byte swizzle   →   A: 64 rows of 32 bytes each, 8 rows in 1024 bytes
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minitriton.emulator.arithmetic import exact
 from minitriton.emulator.arithmetic import floats as float_math
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.ptx.program import Instruction
@@ -21,7 +20,7 @@ for _name in (
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
 NAMES.update({"narrow": sf.narrow, "pairs": sf.pairs, "sqrt": np.sqrt, "extreme": extreme})
-NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply})
+NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": float_math.exactly})
 
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
 DIRECTED = ("rz", "rm", "rp")

@@ -35,6 +35,18 @@ def need(condition: bool | np.bool_, why: str) -> None:
 Numbers = npt.NDArray[Any]
 
 
+_Method = Callable[["Value", "Operand"], "Value"]
+
+
+def _operators(operation: Callable[[Numbers, Numbers], Numbers]) -> tuple[_Method, _Method]:
+    """The method of an operator, and that for operands exchanged."""
+    return (lambda a, b: _arithmetic(operation, a, b)), (lambda b, a: _arithmetic(operation, a, b))
+
+
+def _comparison(operation: Callable[[Numbers, Numbers], Numbers]) -> _Method:
+    return lambda a, b: _compared(operation, a, b)
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """A scalar or a tile. `data` has the element's NumPy type; floats are held as float64."""
@@ -70,23 +82,10 @@ class Value:
     def __invert__(self) -> Value:
         return Value(self.element, ~self.data)
 
-    def __add__(self, other: Operand) -> Value:
-        return _arithmetic(operator.add, self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return _arithmetic(operator.add, other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return _arithmetic(operator.sub, self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return _arithmetic(operator.sub, other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return _arithmetic(operator.mul, self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return _arithmetic(operator.mul, other, self)
+    __add__, __radd__ = _operators(operator.add)
+    __sub__, __rsub__ = _operators(operator.sub)
+    __mul__, __rmul__ = _operators(operator.mul)
+    __and__, __or__, __xor__ = (_operators(each)[0] for each in (np.bitwise_and, np.bitwise_or, np.bitwise_xor))
 
     def __floordiv__(self, other: Operand) -> Value:
         return _divided(self, other)[0]
@@ -94,26 +93,8 @@ class Value:
     def __mod__(self, other: Operand) -> Value:
         return _divided(self, other)[1]
 
-    def __and__(self, other: Operand) -> Value:
-        return _arithmetic(np.bitwise_and, self, other)
-
-    def __or__(self, other: Operand) -> Value:
-        return _arithmetic(np.bitwise_or, self, other)
-
-    def __xor__(self, other: Operand) -> Value:
-        return _arithmetic(np.bitwise_xor, self, other)
-
-    def __lt__(self, other: Operand) -> Value:
-        return _compared(operator.lt, self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return _compared(operator.le, self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return _compared(operator.gt, self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return _compared(operator.ge, self, other)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     def __eq__(self, other: object) -> Any:
         return _compared(operator.eq, self, other)

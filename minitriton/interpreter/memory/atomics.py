@@ -3,8 +3,6 @@
 tt.atomic_rmw add, %p, %v, %mask      gives what was there before; lanes that the mask turns off give 0 and do nothing
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -7,8 +7,6 @@ tt.descriptor_gather %desc[%rows, %j] one row of the block for each number in %r
 Where the GPU has tensor copies, blocks begin where these can begin, and stores write chunks of 16 bytes whole: past a row's end (`target/tensor_map.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@ A program runs op by op, so that a wait for what no earlier op has completed wou
 unless another partition of a `ttg.warp_specialize` can still complete it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ tt.make_tensor_ptr / tt.advance   a block pointer: base, shape, strides and offs
                                   `boundaryCheck` and pads what is outside with 0 or NaN
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

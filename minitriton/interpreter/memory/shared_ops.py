@@ -5,8 +5,6 @@
 %r = ttg.local_load %v               an `InterpreterError` if it could see something else on a GPU (`shared_memory`)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

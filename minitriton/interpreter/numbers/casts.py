@@ -4,8 +4,6 @@ arith.truncf f32 1.00390625 to bf16 = 1.0        arith.fptosi f32 3e10 to i32 = 
 arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

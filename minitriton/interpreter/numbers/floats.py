@@ -3,8 +3,6 @@
 arith.addf bf16 1.0, 0.001 = 1.0        arith.maxnumf 1.0, nan = 1.0        arith.maximumf 1.0, nan = nan
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -7,8 +7,6 @@ more gives 0 (or the sign), by the low 32 bits of the amount (PTX ISA, `shl`). B
 exclusive or, and read as signed numbers, true is -1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

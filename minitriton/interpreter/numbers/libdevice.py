@@ -4,8 +4,6 @@ In: a `tt.extern_elementwise`. Out: the NumPy function of the same name, for flo
 with a rounding to nearest (`_rn`) are the plain ones. Of a function that NumPy lacks, the library's own code is run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial
@@ -95,72 +93,53 @@ def _remainder(x: float, y: float) -> float:
     return math.nan if math.isinf(x) or y == 0 else math.remainder(x, y)
 
 
+def _of_numpy(names: str) -> dict[str, Callable[..., Array]]:
+    """Functions that NumPy has by the same name."""
+    return {name: getattr(np, name) for name in names.split()}
+
+
 _OF_ONE: dict[str, Callable[[Array], Array]] = {
-    "abs": np.abs,
+    **_of_numpy(
+        "abs cbrt ceil cos cosh exp exp2 expm1 floor isinf isnan log log10 log1p log2 rint signbit sin "
+        "sinh sqrt tan tanh trunc"
+    ),
     "acos": np.arccos,
     "acosh": np.arccosh,
     "asin": np.arcsin,
     "asinh": np.arcsinh,
     "atan": np.arctan,
     "atanh": np.arctanh,
-    "cbrt": np.cbrt,
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "cosh": np.cosh,
     "cospi": partial(_of_half_turns, quarters=1),
     "erf": erf,
     "erfc": elementwise(math.erfc),
-    "exp": np.exp,
     "exp10": lambda x: np.power(x.dtype.type(10), x),
-    "exp2": np.exp2,
-    "expm1": np.expm1,
     "fabs": np.abs,
     "finite": np.isfinite,
-    "floor": np.floor,
     "isfinited": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
     "lgamma": elementwise(_lgamma),
     "llabs": np.abs,
-    "log": np.log,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "log2": np.log2,
     "nearbyint": np.rint,
     "rcbrt": lambda x: (1 / np.cbrt(x)).astype(x.dtype),
     "rcp": lambda x: (1 / x).astype(x.dtype),
-    "rint": np.rint,
     "round": round_half_away,
     "rsqrt": rsqrt,
     "saturate": lambda x: np.clip(np.nan_to_num(x, nan=0.0), 0, 1).astype(x.dtype),
-    "signbit": np.signbit,
-    "sin": np.sin,
-    "sinh": np.sinh,
     "sinpi": partial(_of_half_turns, quarters=0),
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
     "tgamma": elementwise(_gamma),
-    "trunc": np.trunc,
 }
 
 _OF_TWO: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
+    **_of_numpy("add copysign fmod hypot ldexp nextafter"),
     "atan2": np.arctan2,
-    "copysign": np.copysign,
     "div": np.divide,
     "fast_powf": lambda x, y: np.exp2(y * np.log2(x)),
     "fdim": lambda x, y: np.maximum(x - y, x.dtype.type(0)),
     "fdivide": np.divide,
     "fmax": partial(extreme, largest=True),
     "fmin": partial(extreme, largest=False),
-    "fmod": np.fmod,
-    "hypot": np.hypot,
-    "ldexp": np.ldexp,
     "max": np.maximum,
     "min": np.minimum,
     "mul": np.multiply,
-    "nextafter": np.nextafter,
     "pow": np.power,
     "powi": lambda x, n: np.power(x, n.astype(x.dtype)),
     "remainder": elementwise(_remainder, 2),

@@ -7,8 +7,6 @@ NumPy does not say in which order it sums, so results agree with a GPU's to roun
 rounded to it where tensor cores do that, after each 32 bytes of K (PTX ISA, "mma" and "wgmma.mma_async": K of an instruction).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -9,8 +9,6 @@ forgets to wait runs too early: it reads what nothing has written, or overwrites
 What one writes and another reads or writes must be ordered by memory barriers (`partition_order`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field

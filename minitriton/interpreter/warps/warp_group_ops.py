@@ -6,8 +6,6 @@
 While a dot runs its buffers may not be written; `DotsInFlight` keeps count of what runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NoReturn
 

@@ -29,74 +29,42 @@ _FLOAT_AND_DOUBLE = {
 """By number of arguments: float32 by `__nv_<name>f`, float64 by `__nv_<name>`."""
 
 _PREFIXED = {
-    1: """
-        rcp_rd rcp_rn rcp_ru rcp_rz sqrt_rd sqrt_rn sqrt_ru sqrt_rz
-    """,
-    2: """
-        add_rd add_rn add_ru add_rz div_rd div_rn div_ru div_rz mul_rd mul_rn mul_ru mul_rz sub_rd sub_rn sub_ru
-        sub_rz
-    """,
+    1: "rcp_rd rcp_rn rcp_ru rcp_rz sqrt_rd sqrt_rn sqrt_ru sqrt_rz",
+    2: (
+        "add_rd add_rn add_ru add_rz div_rd div_rn div_ru div_rz mul_rd mul_rn mul_ru mul_rz sub_rd sub_rn sub_ru "
+        "sub_rz"
+    ),
 }
 """By number of arguments: float32 by `__nv_f<name>`, float64 by `__nv_d<name>`."""
 
 _SINGLE = {
-    "d:d": """
-        rcp64h
-    """,
-    "d:f": """
-        double2float_rd double2float_rn double2float_ru double2float_rz
-    """,
-    "d:i": """
-        double2hiint double2int_rd double2int_rn double2int_ru double2int_rz double2loint double2uint_rd
-        double2uint_rn double2uint_ru double2uint_rz isfinited
-    """,
-    "d:l": """
-        double2ll_rd double2ll_rn double2ll_ru double2ll_rz double2ull_rd double2ull_rn double2ull_ru
-        double2ull_rz double_as_longlong
-    """,
-    "f:f": """
-        fast_cosf fast_exp10f fast_expf fast_log10f fast_log2f fast_logf fast_sinf fast_tanf saturatef
-    """,
-    "f:i": """
-        finitef float2int_rd float2int_rn float2int_ru float2int_rz float2uint_rd float2uint_rn float2uint_ru
-        float2uint_rz float_as_int float_as_uint
-    """,
-    "f:l": """
-        float2ll_rd float2ll_rn float2ll_ru float2ll_rz float2ull_rd float2ull_rn float2ull_ru float2ull_rz
-    """,
-    "ff:f": """
-        fast_powf
-    """,
-    "i:d": """
-        int2double_rn
-    """,
-    "i:f": """
-        int2float_rd int2float_rn int2float_ru int2float_rz int_as_float
-    """,
-    "ii:d": """
-        hiloint2double
-    """,
-    "iii:i": """
-        byte_perm
-    """,
-    "l:d": """
-        ll2double_rd ll2double_rn ll2double_ru ll2double_rz longlong_as_double
-    """,
-    "l:f": """
-        ll2float_rd ll2float_rn ll2float_ru ll2float_rz
-    """,
-    "u:d": """
-        uint2double_rn
-    """,
-    "u:f": """
-        uint2float_rd uint2float_rn uint2float_ru uint2float_rz uint_as_float
-    """,
-    "w:d": """
-        ull2double_rd ull2double_rn ull2double_ru ull2double_rz
-    """,
-    "w:f": """
-        ull2float_rd ull2float_rn ull2float_ru ull2float_rz
-    """,
+    "d:d": "rcp64h",
+    "d:f": "double2float_rd double2float_rn double2float_ru double2float_rz",
+    "d:i": (
+        "double2hiint double2int_rd double2int_rn double2int_ru double2int_rz double2loint double2uint_rd "
+        "double2uint_rn double2uint_ru double2uint_rz isfinited"
+    ),
+    "d:l": (
+        "double2ll_rd double2ll_rn double2ll_ru double2ll_rz double2ull_rd double2ull_rn double2ull_ru "
+        "double2ull_rz double_as_longlong"
+    ),
+    "f:f": "fast_cosf fast_exp10f fast_expf fast_log10f fast_log2f fast_logf fast_sinf fast_tanf saturatef",
+    "f:i": (
+        "finitef float2int_rd float2int_rn float2int_ru float2int_rz float2uint_rd float2uint_rn float2uint_ru "
+        "float2uint_rz float_as_int float_as_uint"
+    ),
+    "f:l": "float2ll_rd float2ll_rn float2ll_ru float2ll_rz float2ull_rd float2ull_rn float2ull_ru float2ull_rz",
+    "ff:f": "fast_powf",
+    "i:d": "int2double_rn",
+    "i:f": "int2float_rd int2float_rn int2float_ru int2float_rz int_as_float",
+    "ii:d": "hiloint2double",
+    "iii:i": "byte_perm",
+    "l:d": "ll2double_rd ll2double_rn ll2double_ru ll2double_rz longlong_as_double",
+    "l:f": "ll2float_rd ll2float_rn ll2float_ru ll2float_rz",
+    "u:d": "uint2double_rn",
+    "u:f": "uint2float_rd uint2float_rn uint2float_ru uint2float_rz uint_as_float",
+    "w:d": "ull2double_rd ull2double_rn ull2double_ru ull2double_rz",
+    "w:f": "ull2float_rd ull2float_rn ull2float_ru ull2float_rz",
 }
 """By signature: `__nv_<name>`."""
 
