@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7948, 39, 2),
     "as_triton": (4199, 37, 1),
     "backends": (309, 8, 0),
-    "codegen": (15217, 81, 2),
+    "codegen": (15221, 81, 2),
     "commands": (2429, 14, 1),
     "dialects": (15663, 76, 0),
     "emulator": (13662, 72, 0),
@@ -139,7 +139,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159350,
+    "lines": 159354,
     "files": 853,
     "files under 40 lines": 128,
     "modules with one importer": 176,
