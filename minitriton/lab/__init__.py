@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.configuration import Configuration
     from minitriton.lab.sweeping.correctness import Class, Evaluation
     from minitriton.lab.sweeping.environment import PassOrderEnvironment
-    from minitriton.lab.sweeping.measuring import Evaluator, measure
+    from minitriton.lab.sweeping.evaluation import Evaluator
+    from minitriton.lab.sweeping.measuring import measure
     from minitriton.lab.sweeping.metrics import METRICS
     from minitriton.lab.sweeping.other_version import compare_versions
     from minitriton.lab.sweeping.page import write_page
@@ -55,7 +56,8 @@ _NAMES = {
     "sweeping.configuration": "Configuration",
     "sweeping.correctness": "Class Evaluation",
     "sweeping.environment": "PassOrderEnvironment",
-    "sweeping.measuring": "Evaluator measure",
+    "sweeping.evaluation": "Evaluator",
+    "sweeping.measuring": "measure",
     "sweeping.metrics": "METRICS",
     "sweeping.other_version": "compare_versions",
     "sweeping.page": "write_page",

@@ -12,7 +12,7 @@ import pytest
 
 from minitriton import lab
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.store import Store, compiler_name
 
 KERNEL = "running_product"

@@ -39,7 +39,7 @@ PACKAGES = {
     "host": (1460, 16, 0),
     "interpreter": (5273, 33, 0),
     "knobs": (883, 3, 0),
-    "lab": (11495, 49, 5),
+    "lab": (11504, 50, 5),
     "language": (5671, 52, 0),
     "layouts": (4866, 21, 0),
     "passes": (26207, 124, 6),
@@ -139,8 +139,8 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159354,
-    "files": 853,
+    "lines": 159363,
+    "files": 854,
     "files under 40 lines": 128,
     "modules with one importer": 176,
     "comparisons of an op's name": 5,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from minitriton.errors import MinitritonError
 from minitriton.host.tables import ShownAsText, aligned
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Inputs, references_of
 from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.states import State, States, StepFailure

@@ -32,7 +32,7 @@ from minitriton.lab.sweeping.command_arguments import (
 )
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.other_version import OtherVersion
 from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
 from minitriton.lab.sweeping.space import is_fixed
@@ -101,7 +101,7 @@ def _add_measure(commands: Subcommands) -> None:
 
 def run_sweep(given: argparse.Namespace) -> int:
     """Prints the table. 1 if a configuration was wrong, unsound, crashed or failed inside a pass, or all were refused, else 0."""
-    from minitriton.lab.sweeping.measuring import Evaluator
+    from minitriton.lab.sweeping.evaluation import Evaluator
     from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
     from minitriton.lab.sweeping.search import minimised
     from minitriton.lab.sweeping.sweep import sweep

@@ -25,7 +25,7 @@ from minitriton.dialects import math as math_ops
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.search import value_of
 from minitriton.lab.sweeping.space import foreign_passes, is_fixed

@@ -21,13 +21,13 @@ from minitriton.errors import MinitritonError
 from minitriton.host.interrupts import held_back
 from minitriton.lab.sweeping.configuration import Configuration
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference, references_of
 
 _SERVE = """
 import json, sys
 from dataclasses import asdict
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.references import Reference
 given = json.loads(sys.stdin.readline())
 reference = Reference.of_text(given["reference"])

@@ -34,7 +34,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.reduction import reduce, size
 from minitriton.lab.sweeping.configuration import Configuration, Settings, settings_text, step_text
 from minitriton.lab.sweeping.correctness import Class, CorrectnessChecker, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.space import movable_indices
 from minitriton.lab.sweeping.tuning_task import OPTIONS
 from minitriton.pipeline.pass_manager import Pipeline

@@ -21,7 +21,7 @@ from minitriton.host.tables import ShownAsText
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.configuration import Configuration, settings_text
 from minitriton.lab.sweeping.correctness import Class, Evaluation
-from minitriton.lab.sweeping.measuring import Evaluator
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.metrics import LATER, METRICS, groups_of, unknown_metric_help
 from minitriton.lab.sweeping.reducing import DefaultOf, minimal, options_of
 from minitriton.lab.sweeping.references import Inputs, Reference, reference_of_call, references
