@@ -82,13 +82,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
-def optional_library(name: str, needed_by: str, extra: str = "lab") -> Any:
+def optional_library(name: str, needed_by: str) -> Any:
     """The module `name` of a library that not every installation has. Raises `MinitritonError` that says how to install it."""
     try:
         return importlib.import_module(name)
     except ImportError:
         library = name.partition(".")[0]
-        raise MinitritonError(f"{needed_by} needs {library}", help=f"pip install 'minitriton[{extra}]'") from None
+        raise MinitritonError(f"{needed_by} needs {library}", help="pip install 'minitriton[lab]'") from None
 
 
 def _around(line: str, column: int) -> tuple[str, int]:

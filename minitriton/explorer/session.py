@@ -263,7 +263,7 @@ def _assembled(recording: Recording, program: RequestedProgram) -> bytes:
 def check(session: ExplorerSession, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsJson:
     """The verdict of `minitriton check` on every pass."""
     asked = asked_of(given)
-    return {"steps": verdicts(open_program(asked), asked, show)}
+    return verdicts(open_program(asked), asked, show)
 
 
 def checked(session: ExplorerSession, given: Question) -> VerdictsJson:

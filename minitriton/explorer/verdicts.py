@@ -1,6 +1,6 @@
 """Whether the numbers still hold after each pass: `minitriton check`, step by step of a recording.
 
-verdicts(open_program(asked), asked)[6]      {"name": "cse", "verdict": "bit-equal", "ok": true, "why": ""}
+verdicts(open_program(asked), asked)["steps"][6]      {"name": "cse", "verdict": "bit-equal", "ok": true, "why": ""}
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import level_of
-from minitriton.explorer.wire import VerdictJson
+from minitriton.explorer.wire import VerdictJson, VerdictsJson
 from minitriton.lab.checker import Progress, check
 from minitriton.lab.execution import Launch
-from minitriton.lab.report import PassRow
+from minitriton.lab.report import CheckReport, PassRow
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.target.backends import backend
@@ -25,9 +25,9 @@ from minitriton.target.backends import backend
 
 def verdicts(
     program: RequestedProgram, asked: CompileRequest, show: Callable[[str], None] = lambda text: None
-) -> list[VerdictJson | None]:
-    """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR.
-    `show` is given in words how far it is."""
+) -> VerdictsJson:
+    """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR. And what the kernel
+    itself does wrong. `show` is given in words how far it is."""
     launch = program.launch()
 
     def tell(done: int, total: int, name: str) -> None:
@@ -42,14 +42,22 @@ def verdicts(
             options=program.options,
             pipeline=program.pipeline(),
             contracts=not asked.anyway,
-            poison=False,
             progress=tell,
         )
         rows = report.rows[1:] if isinstance(program.source, IRSource) else report.rows
         broken = program.pipeline().broken_contracts(program.facts)
         found = [_verdict(row, broken.get(at)) for at, row in enumerate(rows)]
-        return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *found]
-    return _after_edit(program, asked, launch, tell)
+        first: VerdictJson = {"name": "frontend", "verdict": "first", "ok": True, "why": ""}
+        return {"steps": [first, *found], "kernel": _of_kernel(report, launch.arguments.made_up)}
+    return {"steps": _after_edit(program, asked, launch, tell), "kernel": []}
+
+
+def _of_kernel(report: CheckReport, made_up: str) -> list[str]:
+    """What the kernel uses that has no value, and its races, each in a text; those may come from inputs that were `made_up`."""
+    races = list(report.races or ())
+    if races and made_up:
+        races.append(f"inputs were made up ({made_up}): a race may come from them, not from the kernel")
+    return [*report.poison, *races]
 
 
 def _after_edit(

@@ -292,9 +292,10 @@ class VerdictJson(TypedDict):
 
 
 class VerdictsJson(TypedDict):
-    """A verdict a step; None for steps that cannot be checked."""
+    """A verdict a step; None for steps that cannot be checked. `kernel`: what the kernel itself does wrong, whatever the passes do."""
 
     steps: list[VerdictJson | None]
+    kernel: list[str]
 
 
 class BufferJson(TypedDict):

@@ -20,24 +20,19 @@ from minitriton.layouts.algebra import unit
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import (
     Bases,
-    Blocked,
     DistributedEncoding,
-    DotOperand,
     Encoding,
     Linear,
-    NvidiaMma,
     NVMMAShared,
     PaddedShared,
     SharedEncoding,
     SharedLinear,
-    Slice,
     SwizzledShared,
     bases_per_dim,
     order_of_bases,
 )
 from minitriton.layouts.to_linear import (
     matrix_order,
-    order_for_dot_operand,
     to_linear_encoding,
     to_linear_layout,
 )
@@ -159,24 +154,6 @@ def contig_per_thread(encoding: DistributedEncoding, shape: Ints) -> Ints:
     """Neighbours along each dimension that consecutive registers of a thread hold."""
     linear = to_linear_encoding(encoding, shape)
     return _extend_contiguity(linear.register, _linear_order(linear), (1,) * len(shape))
-
-
-def rep_order(encoding: DistributedEncoding) -> Ints:
-    """The order in which tiles of the encoding repeat over a larger tensor."""
-    if isinstance(encoding, Blocked):
-        return encoding.order
-    if isinstance(encoding, Linear):
-        return _linear_order(encoding)
-    if isinstance(encoding, NvidiaMma):
-        return matrix_order(encoding.rank, row_major=True)
-    if isinstance(encoding, Slice):
-        removed = encoding.dim
-        return tuple(d - (d > removed) for d in rep_order(encoding.parent) if d != removed)
-    if isinstance(encoding, DotOperand):
-        if isinstance(encoding.parent, Blocked):
-            return encoding.parent.order
-        return order_for_dot_operand(encoding.op_idx, encoding.rank, k_contiguous=True)
-    raise IRError(f"{type(encoding).__name__} lacks an order of repetition")
 
 
 def shared_alignment(encoding: SharedEncoding) -> int:

@@ -77,3 +77,18 @@ def test_a_check_that_could_run_nothing_is_not_shown_as_right(page: Page, serve:
     page.open(serve(f"{kernel}:unknown", "--signature", "*i32:16,N=128", "--size", "x=128"))
     wait_for(lambda: page.text("#check") == "? no pass could be run")
     assert "does not know the instruction `frobnicate.b32`" in page.attribute("#check", "title")
+
+
+def test_faults_of_the_kernel_are_said_next_to_the_verdict(page: Page, serve: Servers, tmp_path: str) -> None:  # noqa: F811
+    kernel = f"{tmp_path}/sums.py"
+    with open(kernel, "w", encoding="utf-8") as file:
+        file.write(
+            "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef sums(x_ptr, out_ptr, n, BLOCK: tl.constexpr):\n"
+            "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + i, mask=i < n)\n"
+            "    tl.store(out_ptr, tl.load(out_ptr) + tl.sum(x, axis=0))\n"
+        )
+    page.open(serve(f"{kernel}:sums"))
+    wait_for(lambda: page.text("#check") == "✓ every pass keeps the numbers, but see the kernel: line 9")
+    page.one("#check").click()
+    said = page.text("#banner")
+    assert "give that load `other=`" in said and "global-race" in said and "inputs were made up" in said

@@ -274,3 +274,18 @@ def test_an_error_in_a_function_that_the_kernel_calls_is_shown_at_its_own_line(t
     said = as_error(raised.value)["error"]
     assert said.get("line") == 6 and said.get("file") == str(path)
     assert "first.py:11:" in said["text"] and "first.py:6:" in said["text"], "the call is said, too"
+
+
+def test_what_the_kernel_itself_does_wrong_is_said_of_it_not_of_a_pass(tmp_path: Path) -> None:
+    file = tmp_path / "sums.py"
+    file.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef sums(x_ptr, out_ptr, n, BLOCK: tl.constexpr):\n"
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + i, mask=i < n)\n"
+        "    tl.store(out_ptr, tl.load(out_ptr) + tl.sum(x, axis=0))\n"
+    )
+    found = ExplorerSession().answer("check", {"asked": CompileRequest(f"{file}:sums", grid="2").plain()})
+    assert all(one["ok"] for one in found["steps"] if one)
+    poison, race, doubt = found["kernel"]
+    assert f"{file}:9:" in poison and "give that load `other=`" in poison
+    assert "global-race" in race and "inputs were made up" in doubt
+    assert ExplorerSession().answer("check", {"asked": SOFTMAX})["kernel"] == []

@@ -1,7 +1,6 @@
 """Questions about encodings, answered from their linear layouts."""
 
 import layout_strategies as strategies
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +11,6 @@ from minitriton.layouts.encodings import (
     NVMMAShared,
     PaddedShared,
     SharedLinear,
-    Slice,
     SwizzledShared,
 )
 from minitriton.layouts.properties import (
@@ -24,7 +22,6 @@ from minitriton.layouts.properties import (
     is_expensive_cat,
     is_expensive_view,
     order_for_memory,
-    rep_order,
     shared_alignment,
     size_per_thread,
     thread_order,
@@ -84,21 +81,6 @@ def test_orders_of_buffers() -> None:
     assert get_order(NVMMAShared(128, False, 16, rank=3), (2, 64, 64)) == (2, 1, 0)
     assert get_order(PaddedShared((2,), (2,), ((1, 0), (0, 1))), (2, 2)) == (0, 1)
     assert get_order(SharedLinear(((0, 1), (1, 0))), (2, 2)) == (1, 0)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "want"),
-    [
-        (ROWS, (1, 0)),
-        (MMA, (1, 0)),
-        (DotOperand(0, MMA, 2), (1, 0)),
-        (DotOperand(1, MMA, 2), (0, 1)),
-        (DotOperand(1, ROWS), (1, 0)),
-        (Slice(1, Blocked((1, 1, 1), (1, 4, 8), (4, 1, 1), (2, 0, 1))), (1, 0)),
-    ],
-)
-def test_the_order_in_which_tiles_repeat(encoding: Blocked, want: tuple[int, ...]) -> None:
-    assert rep_order(encoding) == want
 
 
 def test_alignment_and_size_of_buffers() -> None:

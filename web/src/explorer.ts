@@ -214,12 +214,14 @@ function build(session: Session): void {
   element("banner-close").addEventListener("click", () => sayTrouble(""));
   const check = element("check") as HTMLButtonElement;
   let checked: Promise<unknown> = Promise.resolve();
+  let ofKernel = "";
   let learned: Promise<void> = Promise.resolve();
   function checkSoon(): void {
     const compile = session.compile;
     check.textContent = "checking…";
     check.className = "";
     check.title = "every pass is run on the emulator";
+    ofKernel = "";
     // Of several edits in a row the last is checked, after what is being checked, and after what clicks wait for.
     checked = Promise.all([checked, learned.then(() => atRest(session))]).then(() => (session.compile === compile ? session.answers.check(compile) : null)).then(
       (found) => {
@@ -239,6 +241,12 @@ function build(session: Session): void {
         check.textContent = broken.length ? `✗ ${broken.map((one) => `${one!.name}${one!.lacks?.length ? ` without ${one!.lacks.join(", ")}` : ""}`).join(", ")}` : "✓ every pass keeps the numbers";
         check.className = broken.length ? "broken" : "holds";
         check.title = broken.map((one) => one!.why).join("\n");
+        ofKernel = broken.length ? "" : (found.kernel ?? []).join("\n");
+        if (!ofKernel) return;
+        const lines = [...new Set([...ofKernel.matchAll(/\.py:(\d+)/g)].map((one) => one[1]!))];
+        check.textContent += `, but see the kernel${lines.length ? `: line ${lines[0]}` : ""}`;
+        check.className = "doubt";
+        check.title = ofKernel;
       },
       (error: unknown) => {
         if (session.compile !== compile) return;
@@ -251,6 +259,7 @@ function build(session: Session): void {
   check.addEventListener("click", () => {
     const broken = [...document.querySelectorAll<HTMLElement>("#passes .broken")][0]?.closest("li");
     if (broken) session.choose({ step: Number(broken.id.slice(5)) });
+    else if (ofKernel) sayTrouble(ofKernel);
   });
 
   window.addEventListener("hashchange", () => {

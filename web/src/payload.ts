@@ -384,6 +384,7 @@ export interface Verdict {
 
 export interface Verdicts {
   steps: (Verdict | null)[];
+  kernel?: string[];
 }
 
 export interface Buffer {

@@ -70,11 +70,15 @@ class TranslateToAMDGPU(Translation, stage="llir", origin="required"):
 
 @functools.cache
 def _machine(arch: str) -> llvm.TargetMachine:
-    """LLVM's code generator for a GPU, at Triton's level. Raises `PipelineError` for a name that is not a GPU of AMD's here."""
+    """LLVM's code generator for a GPU. Raises `PipelineError` for a name that is not a GPU of AMD's here.
+
+    The level is the one below Triton's: 0.93 of the time, 0.996 of the instructions (210 kernels, 2026-11-28). Its passes run at level 3: level 1
+    takes 0.83 of their time, and 1.15 of the instructions of one kernel (`scaled_matmul_of_bytes`).
+    """
     if arch not in ARCHITECTURES:
         raise PipelineError(f"{arch!r} is not a GPU of AMD's", help="known: " + ", ".join(ARCHITECTURES))
     llvm_session.initialize()
-    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=3, reloc="pic")
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, opt=2, reloc="pic")
 
 
 def _parsed(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:

@@ -144,9 +144,9 @@ def i1_same_shape(type_: Attribute) -> Attribute:
     return same_shape_as(type_, i1)
 
 
-def pointer_same_shape(type_: Attribute, address_space: int = GLOBAL_ADDRESS_SPACE) -> Attribute:
+def pointer_same_shape(type_: Attribute) -> Attribute:
     """The type of the pointer, or tensor of pointers, to values of `type_`."""
-    return same_shape_as(type_, pointer_type(element_type(type_), address_space))
+    return same_shape_as(type_, pointer_type(element_type(type_)))
 
 
 def is_tensor_pointer(type_: Attribute) -> bool:

@@ -4,12 +4,14 @@ figure = pareto_plot(table, "registers", "cycles", kernel="tiled_dot")
 save(figure, "pareto.png")           .png, .svg, .pdf or .html
 """
 
+from __future__ import annotations
+
 import html
 import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol, TextIO
+from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError, optional_library
 from minitriton.host.whole_file import write_whole
@@ -19,43 +21,11 @@ from minitriton.lab.sweeping.metrics import METRICS
 from minitriton.lab.sweeping.search import Found
 from minitriton.lab.sweeping.table import Table, check_measured, undominated
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 _RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
-
-
-class Figure(Protocol):
-    """What a plot is: a figure of matplotlib's."""
-
-    def savefig(self, where: BinaryIO | TextIO, **given: object) -> None: ...
-
-
-class Axes(Protocol):
-    """What plots ask of matplotlib's axes."""
-
-    def scatter(self, x: Sequence[float], y: Sequence[float], **given: object) -> object: ...
-
-    def plot(self, *given: object, **named: object) -> object: ...
-
-    def step(self, *given: object, **named: object) -> object: ...
-
-    def imshow(self, image: object, **given: object) -> object: ...
-
-    def text(self, x: float, y: float, text: str, **given: object) -> object: ...
-
-    def legend(self, **given: object) -> object: ...
-
-    def set_xlabel(self, text: str, **given: object) -> object: ...
-
-    def set_ylabel(self, text: str, **given: object) -> object: ...
-
-    def set_title(self, text: str, **given: object) -> object: ...
-
-    def set_xticks(self, at: Sequence[int] | range, labels: Sequence[str] = (), **given: object) -> object: ...
-
-    def set_yticks(self, at: Sequence[int] | range, labels: Sequence[str] = (), **given: object) -> object: ...
-
-    def set_xscale(self, name: str) -> object: ...
-
-    def set_yscale(self, name: str) -> object: ...
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
