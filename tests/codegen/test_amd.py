@@ -673,3 +673,25 @@ def test_tune_ranks_by_data_sheets_and_says_so(capsys: pytest.CaptureFixture[str
     assert "no GPU of this kind was measured" in shown and "v_mfma_f32_" in shown and "of 65536" in shown
     assert main([*command, "gfx1250"]) == 1
     assert re.search(r"test_amd.py:\d+: error: the model of time knows no speeds of gfx1250", capsys.readouterr().err)
+
+
+@triton.jit
+def exponentials(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.exp(tl.load(x + i)))
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx1200"])
+def test_exp_has_denormals_and_takes_no_condition_for_them(arch: str) -> None:
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, -87.33654, -87.33655, -103.9, -104.5, -1e-40]
+    x = np.concatenate([edges, np.linspace(-110, 80, 1024 - len(edges))]).astype(np.float32)
+    kernel = triton.compile(
+        ASTSource(exponentials, {"x": "*fp32", "out": "*fp32"}, {"N": 1024}), GPUTarget("hip", arch)
+    )
+    assert "v_cmp" not in kernel.asm["amdgcn"]
+    out = np.zeros_like(x)
+    kernel[(1,)](x, out)
+    with np.errstate(all="ignore"):
+        # The argument x * log2(e) is rounded: an error of up to |x| ulps of 1.
+        np.testing.assert_allclose(out, np.exp(x.astype(np.float64)).astype(np.float32), rtol=2e-5, atol=1.5e-45)
+    assert 0 < out[9] < 1e-44 and np.isnan(out[4]) and out[0] == out[1] == 1 and out[10] == out[6] == 0
