@@ -76,6 +76,12 @@ def test_kernels_whose_operands_fit_are_left_alone() -> None:
     assert "memdesc_subslice" not in run(STRAIGHT.replace("MIDDLE", ""), SplitChains())
 
 
+def test_results_that_take_all_registers_leave_nothing_to_order() -> None:
+    source = STRAIGHT.replace("MIDDLE", "").replace("64x64x", "ROWSx128x").replace("32x64x", "32x128x")
+    narrow, wide = (source.replace("64x32x", f"{m}x32x").replace("ROWS", str(m)) for m in (128, 256))
+    assert "memdesc_subslice" in run(narrow, ALL) and "memdesc_subslice" not in run(wide, ALL)
+
+
 def test_no_part_is_smaller_than_what_an_instruction_pairs() -> None:
     wide = STRAIGHT.replace("kWidth = 2", "kWidth = 4").replace("MIDDLE", "")
     assert "memdesc_subslice" not in run(wide, ALL), "32 of K are one step of two runs of four"

@@ -16,7 +16,8 @@ element adds the same numbers in the same order. Loads move down to the last dot
 share an operand are split together.
 
 Pays where a thread cannot hold what the dots of a block and the values that the loop carries need at once: `least-need` registers (`_need`); and for loops of
-plain 16-bit dots everywhere (H100, 24 kernels: 0.996 to 1.288 times as fast). Casts and unpacking take registers of their own: some of these lose.
+plain 16-bit dots everywhere (H100, 24 kernels: 0.996 to 1.288 times as fast), but where results alone take all registers of a thread: two dots of 64x128 by 2 warps
+spill 504 bytes for 320 (0.59 times as fast, H200). Casts and unpacking take registers of their own: some of these lose.
 docs/chains.md has figures.
 """
 
@@ -280,6 +281,10 @@ class SplitChains(Pass, stage="ttgir"):
                 group = _split_together(dots, self.parts or _ALL)
                 if group is None:
                     remark(dots[0], "the chain of this dot is not split: its operands cannot be read in parts along K")
+                    continue
+                if (results := sum(packed_registers(dot.result) for dot in dots)) >= LIMITS.registers_per_thread:
+                    said = f"its results take {results} registers, all that a thread has"
+                    remark(dots[0], f"the chain of this dot is not split: {said}")
                     continue
                 need, is_plain = _need(block, group), self.plain and _is_plain(block, group)
                 if need < self.least_need and not is_plain:
