@@ -118,7 +118,7 @@ def fitting_warps(module: ModuleOp, num_warps: int, most: int, warp_size: int) -
     if NUM_WARPS in module.attributes or any(Contraction.of(op) or _counts_threads(op) for op in ops):
         return num_warps
     held = _held_tiles(ops)
-    while num_warps < most and held > MOST_HELD * warp_size * num_warps:
+    while 2 * num_warps <= most and held > MOST_HELD * warp_size * num_warps:
         num_warps *= 2
     return num_warps
 
