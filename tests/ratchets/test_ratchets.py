@@ -33,7 +33,7 @@ PACKAGES = {
     "dialects": (15663, 76, 0),
     "emulator": (13662, 72, 0),
     "errors": (154, 1, 0),
-    "explorer": (9302, 54, 1),
+    "explorer": (9327, 54, 1),
     "frontend": (8308, 37, 0),
     "fuzz": (8519, 44, 1),
     "host": (1460, 16, 0),
@@ -142,7 +142,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159397,
+    "lines": 159422,
     "files": 854,
     "files under 40 lines": 128,
     "modules with one importer": 176,
