@@ -135,7 +135,7 @@ imports by need.
 (`explain KERNEL`), what no page could compile is refused, limits of registers of cached kernels, hints that name a stride, faults of the kernel next to verdicts.
 `passes` by 5: chains whose results take all registers.
 `analysis`, `frontend` and `pipeline` by 19: kernels that count their threads, or name `maxnreg`, keep the warps that they have registers for. `runtime` by 10: hooks of
-launches of a compiled kernel. `lab` by 18: the number of warps that a recorded launch chose is recorded.
+launches of a compiled kernel. `lab` by 15: the number of warps that a recorded launch chose is recorded.
 """
 
 PAGES = 2

@@ -170,7 +170,7 @@ def _with_chosen_warps(
         metadata = kernel.warmup(*args, grid=grid, **given).metadata
     except MinitritonError:  # of the launch
         return options
-    return options if metadata.choose_warps else {**options, "num_warps": metadata.num_warps}
+    return options if getattr(metadata, "choose_warps", True) else {**options, "num_warps": metadata.num_warps}
 
 
 _OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))
