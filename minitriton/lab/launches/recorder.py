@@ -105,6 +105,7 @@ class Recorder:
             if self._alike[key] >= self.each:
                 return
             self._alike[key] += 1
+            options = _with_chosen_warps(kernel, grid, args, options)
             self.recorded.append(self._write(kernel, source, passed, grid, options))
         except (MinitritonError, OSError) as error:
             why = error.message if isinstance(error, MinitritonError) else str(error)
@@ -156,6 +157,20 @@ def _options_among(kernel: JITFunction, args: tuple[object, ...]) -> dict[str, o
     """The compile options that are parameters of the kernel, or said by its decorator."""
     found = {name: value for name, value in zip(kernel.arg_names, args, strict=True) if name in _OPTIONS}
     return {"debug": kernel.debug, **found} if kernel.debug else found
+
+
+def _with_chosen_warps(
+    kernel: JITFunction, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object]
+) -> dict[str, object]:
+    """`options` with the number of warps that the compile chooses where the launch leaves it open."""
+    if options.get("num_warps") is not None or not options_for(default_target()).LAUNCHED.get("choose_warps"):
+        return options
+    try:
+        given = {name: value for name, value in options.items() if name not in kernel.arg_names}
+        metadata = kernel.warmup(*args, grid=grid, **given).metadata
+    except MinitritonError:  # of the launch
+        return options
+    return options if getattr(metadata, "choose_warps", True) else {**options, "num_warps": metadata.num_warps}
 
 
 _OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))
