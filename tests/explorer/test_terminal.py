@@ -124,6 +124,19 @@ def test_warps_of_a_kernel_are_those_that_its_launch_takes(tmp_path: Path, capsy
     assert re.search(r"warps a block +16\n", given) and "are chosen" not in given
 
 
+def test_a_kernel_that_imports_minitriton_is_compared_with_tritons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("triton")
+    file = tmp_path / "centred.py"
+    file.write_text(
+        LAUNCHED.replace("import triton\nimport triton.", "import minitriton as triton\nimport minitriton.")
+    )
+    signature = ("--signature", "*fp32:16,*fp32:16,BLOCK=32768", "--option", "choose_warps=True")
+    text = said(capsys, "explain", f"{file}:centred", "--triton", *signature)
+    assert re.search(r"warps a block +8 +4\n", text)
+
+
 def test_lines_and_kernels_have_their_own_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "running_sums", "--in-flight"]) == main(["explain", f"{SOFTMAX}:12", "--triton"]) == 1
     assert "names no line" in (errors := capsys.readouterr().err) and "compares whole kernels" in errors
