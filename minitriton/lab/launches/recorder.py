@@ -37,6 +37,7 @@ from minitriton.lab.launches.recorded import (
 )
 from minitriton.lab.launches.replay import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
@@ -167,10 +168,11 @@ def _with_chosen_warps(
         return options
     try:
         given = {name: value for name, value in options.items() if name not in kernel.arg_names}
-        metadata = kernel.warmup(*args, grid=grid, **given).metadata
+        made: Any = kernel.warmup(*args, grid=grid, **given)
     except MinitritonError:  # of the launch
         return options
-    return options if getattr(metadata, "choose_warps", True) else {**options, "num_warps": metadata.num_warps}
+    is_open = not isinstance(made, CompiledKernel) or getattr(made.metadata, "choose_warps", True)
+    return options if is_open else {**options, "num_warps": made.metadata.num_warps}
 
 
 _OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))
