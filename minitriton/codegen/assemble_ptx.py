@@ -64,37 +64,37 @@ class AssemblePTX(Translation, stage="cubin", origin="required"):
         architecture = architecture_of(self.arch)
         flags = [] if self.enable_fp_fusion else ["--fmad=false"]
         entry = _first_entry(ptx)
-        if self.registers.isdigit() and assembler == "ptxas":
-            flags.append(f"--maxrregcount={self.registers}")
-        elif self.registers.isdigit() and entry is not None and ".maxnreg" not in ptx:
-            ptx = entry.limited(ptx, int(self.registers))
+        if self.registers.isdigit():
+            ptx = limited(ptx, int(self.registers))
         flags += self.flags.split()
-        may_choose = self.registers == "auto" and assembler == "nvjitlink" and ".maxnreg" not in ptx
-        if not may_choose or entry is None or ptx.count("\n") > MOST_LINES:
+        if self.registers != "auto" or assembler != "nvjitlink" or entry is None or ptx.count("\n") > MOST_LINES:
             made = assemble(ptx, architecture.sm, flags, assembler)
             show_log(made.log)
             return Cubin(made.cubin)
         return _Search(ptx, architecture, flags, assembler, entry).best()
 
 
+_ENTRY = re.compile(r"^[^/\n]*\.entry\s+([\w$]+)[^{;]*(?={)", re.MULTILINE)
+"""The name, parameters and limits of a kernel, up to its body."""
+
+
+def limited(ptx: str, registers: int) -> str:
+    """The kernels with a limit of registers, except where they have one. (`--maxrregcount` does nothing in nvJitLink, nor in ptxas for kernels that say their threads.)"""
+    return _ENTRY.sub(lambda entry: entry[0] if ".maxnreg" in entry[0] else f"{entry[0]}.maxnreg {registers}\n", ptx)
+
+
 class _Entry(NamedTuple):
-    """The first kernel: its name, its threads, and the end of the line that says how many."""
+    """The first kernel."""
 
     name: str
     threads: int
-    end: int
-
-    def limited(self, ptx: str, registers: int) -> str:
-        """The kernel with a limit of registers. (nvJitLink takes `--maxrregcount` and does nothing.)"""
-        return f"{ptx[: self.end]}.maxnreg {registers}\n{ptx[self.end :]}"
 
 
 def _first_entry(ptx: str) -> _Entry | None:
-    named = re.search(r"\.entry ([\w$]+)", ptx)
-    if named is None:
-        return None
-    sized = re.compile(r"\.reqntid ([\d, ]+)[^\n]*\n").search(ptx, named.end(), max(ptx.find("{", named.end()), 0))
-    return sized and _Entry(named[1], math.prod(int(n) for n in sized[1].split(",") if n.strip()), sized.end())
+    """None if it does not say its threads, or limits its registers."""
+    entry = _ENTRY.search(ptx)
+    sized = re.search(r"\.reqntid ([\d, ]+)", entry[0]) if entry and ".maxnreg" not in entry[0] else None
+    return entry and sized and _Entry(entry[1], math.prod(int(n) for n in sized[1].split(",") if n.strip()))
 
 
 def demand_of(ptx: str) -> RegisterDemand:
@@ -114,7 +114,7 @@ class _Search:
         self.under = functools.cache(self._under)
 
     def _assembled(self, limit: int | None, assembler: str) -> Assembled:
-        ptx = self.ptx if limit is None else self.entry.limited(self.ptx, limit)
+        ptx = self.ptx if limit is None else limited(self.ptx, limit)
         return assemble(ptx, self.sm.sm, self.flags, assembler)
 
     def _under(self, limit: int | None, assembler: str = "nvjitlink") -> Attempt | None:

@@ -158,7 +158,7 @@ def missing_sizes(names: list[str]) -> str:
     from minitriton.runtime.tuning.model import UNKNOWN_SIZE
 
     unknown = f"without a size: {', '.join(names)}; an axis of unknown length counts as {UNKNOWN_SIZE}"
-    return f"{unknown}, an unknown stride as not 1" if names else ""
+    return f"{unknown}, an unknown stride as not 1 and not aligned (--size {names[0]}=N gives one)" if names else ""
 
 
 def sizes_of(texts: list[str], kernel: JITCallable) -> dict[str, int]:

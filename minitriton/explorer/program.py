@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from minitriton.commands.inferred_signature import inferred_signature, signature_for
 from minitriton.commands.kernel_files import load_kernel, load_plugin
@@ -39,9 +39,11 @@ from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pipeline import stages
 from minitriton.pipeline.ast_source import ASTSource
+from minitriton.pipeline.compile_source import compile_request
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.pipeline.pass_manager import Pipeline
 from minitriton.pipeline.pass_registry import Property, load_own_passes
+from minitriton.pipeline.request import Request, environment_switches, overrides_for_source
 from minitriton.target import CompileOptions, GPUTarget, arch_named, default_arch, options_for, target_named
 
 _STAGES = (".ttir", ".ttgir")
@@ -92,6 +94,8 @@ class RequestedProgram:
     options: CompileOptions
     task: Any = None
     recorded: RecordedLaunch | None = None
+    default_warps: int | None = None
+    """Before more were chosen for the tiles, which Triton does not do."""
     _sizes: dict[str, object] = field(default_factory=dict[str, object], repr=False)
     """The elements of each array that was made up: found once, by runs."""
 
@@ -171,8 +175,21 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
         task, known = _of_corpus(asked)
         source = task.source
     target = target_named(arch or default_arch())
+    if recorded is not None and target.backend == "cuda":
+        known = {"choose_warps": True, **known}
     options = options_for(target, **{**known, **source.parse_options(), **given})
-    return RequestedProgram(asked, source, target, options, task, recorded)
+    chosen = _with_chosen_warps(source, target, options) if getattr(options, "choose_warps", False) else options
+    return RequestedProgram(asked, source, target, chosen, task, recorded, default_warps=options.num_warps)
+
+
+def _with_chosen_warps(source: Any, target: GPUTarget, options: CompileOptions) -> CompileOptions:
+    """`options` with the warps that a launch without `num_warps` takes."""
+    request = Request(source, target, options, environment_switches(target), overrides_for_source(source, options))
+    try:
+        compiled = compile_request(request, make_context(), [], Path(), until="ttir")
+    except MinitritonError:
+        return options  # The compile that is shown says it.
+    return replace(options, num_warps=cast("int", compiled.metadata["num_warps"]))
 
 
 def _ir_source(asked: CompileRequest) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from minitriton.codegen.assembled_code import Cubin
@@ -31,12 +32,18 @@ def run_resources(program: RequestedProgram, recording: Recording, given: argpar
     columns = {"minitriton": taken_by(program, recording)}
     if given.triton:
         theirs = triton_recording(program)
-        columns[theirs.pipeline] = taken_by(program, theirs)
+        launched = replace(program.options, num_warps=program.default_warps or program.options.num_warps)
+        columns[theirs.pipeline] = taken_by(replace(program, options=launched), theirs)
     if given.json:
         print(json.dumps({"kernel": recording.kernel, "target": program.target.ttg_target, "resources": columns}))
         return 0
     print(painted(f"{recording.kernel} for {program.target.ttg_target}", BOLD, is_coloured()))
     print("\n".join(_table(columns)))
+    if (default := program.default_warps) not in (None, program.options.num_warps):
+        print(
+            f"\n{program.options.num_warps} warps are chosen: with the default of {default}, tiles would not stay in registers."
+            " To take another number: --option num_warps=N here, num_warps=N in the launch"
+        )
     attempts = columns["minitriton"]["attempts"]
     if attempts:
         print("\nassembled with these limits of registers a thread, -> is the one taken:\n" + attempts)

@@ -10,6 +10,7 @@ import base64
 import importlib
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +39,9 @@ def _source(given: dict[str, Any]) -> Any:
     if "ir" in given:
         return given["ir"]
     path = Path(given["file"])
+    if re.search(r"^import minitriton( as |$|\.language)", path.read_text("utf-8"), re.MULTILINE):
+        for name in ("", ".language"):
+            sys.modules[f"minitriton{name}"] = importlib.import_module(f"triton{name}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -75,6 +75,7 @@ def triton_recording(program: RequestedProgram) -> Recording:
 def _given(program: RequestedProgram) -> dict[str, Any]:
     source = program.source
     options = {name: value for name in _OPTIONS if (value := getattr(program.options, name, None)) is not None}
+    options["num_warps"] = program.default_warps or program.options.num_warps
     target = program.target
     common = {"target": (target.backend, target.arch, target.warp_size), "options": options}
     if isinstance(source, IRSource):

@@ -151,6 +151,8 @@ class IRBuilder:
         self.seen = seen
         self.is_debugged = is_debugged
         """Whether breakpoints stop the kernel, which runs on the interpreter then."""
+        self.counts_warps = False
+        """Whether the kernel asks how many warps run it."""
         self.block = Block()
         self.entry: Block | None = None
         """The first block of the kernel: what is inserted there always runs."""

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import i32_attr
+from minitriton.dialects.facts.launch import NUM_WARPS
 from minitriton.errors import MinitritonError
 from minitriton.frontend.builder import GLUON, IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError as CompilationError
@@ -224,12 +225,15 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    generator = CodeGenerator(IRBuilder(options, target, is_debugged, is_verbatim, is_gluon, seen))
+    builder = IRBuilder(options, target, is_debugged, is_verbatim, is_gluon, seen)
+    generator = CodeGenerator(builder)
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
     with compiling_for(target):
         kernel, _ = generator.function(fn, kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
     module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
+    if builder.counts_warps and getattr(options, "choose_warps", False):
+        module.attributes[NUM_WARPS] = int_attr(i32, options.num_warps)
     return module
 
 

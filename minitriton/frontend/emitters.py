@@ -58,12 +58,13 @@ def _dependency(instruction: str) -> Callable[[IRBuilder], None]:
 
 def num_warps(b: IRBuilder) -> int:
     """Warps in a program."""
+    b.counts_warps = True
     return b.options.num_warps
 
 
 def num_threads(b: IRBuilder) -> int:
     """Threads in a program."""
-    return b.options.num_warps * b.target.warp_size
+    return num_warps(b) * b.target.warp_size
 
 
 def _library_function(name: str) -> Callable[..., tensor]:

@@ -187,6 +187,9 @@ def _with_fitting_warps(request: Request, module: object) -> Request | None:
     if not is_open or options.num_ctas != 1 or not isinstance(module, ModuleOp):
         return None
     most = LIMITS.threads_per_cta // options.warp_size
+    if maxnreg := getattr(options, "maxnreg", None):
+        sm = request.target.features
+        most = min(most, sm.registers_per_sm // (sm.warp_size * sm.allotted(maxnreg)))
     warps = fitting_warps(module, options.num_warps, most, options.warp_size)
     if warps == options.num_warps:
         return None

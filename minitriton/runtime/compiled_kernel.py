@@ -15,7 +15,7 @@ from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.launching.arguments import is_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.host_values import Grid
-from minitriton.runtime.launching.launch_hooks import LazyDict
+from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.launching.launcher import Launcher
 from minitriton.runtime.launching.loading import (
     current_raw_stream,
@@ -97,6 +97,15 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
     that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
 
     def run(*args: object, stream: int | None = None) -> None:
+        if not (runtime.launch_enter_hook or runtime.launch_exit_hook):
+            return launch(args, stream)
+        at = stream if stream is not None else current_stream()[1] if has_gpu() else 0
+        metadata = kernel.launch_metadata(full_grid(grid), at, *args)
+        launch_with_hooks(lambda: launch(args, stream), metadata)
+
+    runtime = knobs.runtime
+
+    def launch(args: tuple[object, ...], stream: int | None) -> None:
         launcher, given = kernel.launcher, cast(Any, grid)
         if launcher is not None:
             x, y, z = given if given.__class__ is tuple and len(given) == 3 else full_grid(grid)

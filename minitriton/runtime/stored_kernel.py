@@ -272,7 +272,7 @@ class StoredKernel:
         stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
         files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
         cubin = self.asm.get("cubin")
-        if isinstance(cubin, Cubin) and cubin.attempts:
+        if isinstance(cubin, Cubin) and cubin.attempts and not only_binary:
             files[f"{stem_of(self.name)}.{ATTEMPTS}"] = cubin.described()
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
         KernelCache().store(self.hash, files)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minitriton.codegen import assemble_ptx, assemblers, nvjitlink
-from minitriton.codegen.assemble_ptx import AssemblePTX, demand_of
+from minitriton.codegen.assemble_ptx import AssemblePTX, demand_of, limited
 from minitriton.codegen.assembled_code import Cubin
 from minitriton.codegen.cubin_resources import KernelResources
 from minitriton.commands.cli import main
@@ -58,7 +58,7 @@ def test_the_step_has_the_kernel_s_options_and_the_environment_s(ptxas: Path, mo
     assert assemble("", text) == b"cubin\n"
     given = ptxas.read_text().split()
     assert given[0] == "--gpu-name=sm_90a"
-    wanted = ["--fmad=false", "--maxrregcount=64", "--opt-level=0", "--warn-on-spills", "--def-load-cache=cg"]
+    wanted = ["--fmad=false", "--opt-level=0", "--warn-on-spills", "--def-load-cache=cg"]
     assert [flag for flag in given if flag in wanted] == wanted
 
 
@@ -161,6 +161,16 @@ def test_a_limit_of_ones_own_or_none_is_all_that_is_tried(behaves: Callable[...,
     for step in ("assemble-ptx{registers=unlimited}", "assemble-ptx{registers=56}"):
         assemble(kernel(), step)
     assert tried == [None, 56]
+
+
+def test_each_kernel_of_ptx_that_has_no_limit_gets_one() -> None:
+    """Neither assembler takes `--maxrregcount` for a kernel that says its threads."""
+    a, b = ".visible .entry a(.param .u64 p)\n.reqntid 64 ", ".entry b\n"
+    of_its_own = ".visible .entry c()\n.maxnreg 40\n{ret;}\n"
+    ptx = "// .maxnreg, of .entry d\n{}{{\nret;\n}}\n{}{{\nret;\n}}\n" + of_its_own.replace("{", "{{").replace(
+        "}", "}}"
+    )
+    assert limited(ptx.format(a, b), 64) == ptx.format(a + ".maxnreg 64\n", b + ".maxnreg 64\n")
 
 
 @pytest.mark.parametrize(

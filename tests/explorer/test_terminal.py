@@ -96,6 +96,47 @@ def test_what_a_kernel_takes_is_said_next_to_tritons(capsys: pytest.CaptureFixtu
     assert "scalar registers" in said(capsys, "explain", "running_sums", "--arch", "gfx942")
 
 
+LAUNCHED = """
+import numpy as np
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def centred(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, x - tl.max(x, 0))
+
+
+if __name__ == "__main__":
+    x = np.zeros(32768, np.float32)
+    centred[(1,)](x, x.copy(), BLOCK=32768)
+"""
+
+
+def test_warps_of_a_kernel_are_those_that_its_launch_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "centred.py"
+    file.write_text(LAUNCHED)
+    text = said(capsys, "explain", f"{file}:centred")
+    assert re.search(r"warps a block +8\n", text)
+    given = said(capsys, "explain", f"{file}:centred", "--option", "num_warps=16")
+    assert re.search(r"warps a block +16\n", given) and "are chosen" not in given
+
+
+def test_a_kernel_that_imports_minitriton_is_compared_with_tritons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("triton")
+    file = tmp_path / "centred.py"
+    file.write_text(
+        LAUNCHED.replace("import triton\nimport triton.", "import minitriton as triton\nimport minitriton.")
+    )
+    signature = ("--signature", "*fp32:16,*fp32:16,BLOCK=32768", "--option", "choose_warps=True")
+    text = said(capsys, "explain", f"{file}:centred", "--triton", *signature)
+    assert re.search(r"warps a block +8 +4\n", text) and "8 warps are chosen: with the default of 4," in text
+
+
 def test_lines_and_kernels_have_their_own_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "running_sums", "--in-flight"]) == main(["explain", f"{SOFTMAX}:12", "--triton"]) == 1
     assert "names no line" in (errors := capsys.readouterr().err) and "compares whole kernels" in errors

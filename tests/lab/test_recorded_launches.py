@@ -178,6 +178,22 @@ def test_descriptors_tuples_and_functions_are_recorded(tmp_path: Path) -> None:
     assert np.array_equal(program.launch().arguments.values[0].base, x)
 
 
+@triton.jit
+def _softmax(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    e = tl.exp(tl.load(x_ptr + i) - tl.max(tl.load(x_ptr + i), 0))
+    tl.store(out_ptr + i, e / tl.sum(e, 0))
+
+
+def test_the_number_of_warps_that_a_launch_chooses_is_recorded(tmp_path: Path) -> None:
+    x = np.ones(32768, np.float32)
+    with Recorder(tmp_path) as recorder:
+        kernel = _softmax[(1,)](x, np.empty_like(x), BLOCK=32768)
+        _softmax[(1,)](x, np.empty_like(x), BLOCK=32768, num_warps=4)
+    found = [read_launch(one.folder).options for one in recorder.recorded if one.folder]
+    assert found == [{"num_warps": 8}, {"num_warps": 4}] and kernel.metadata.num_warps == 8
+
+
 def test_large_arrays_are_left_out_and_made_up(tmp_path: Path) -> None:
     recorded, x = record_tiled(tmp_path, most_bytes=8192)
     assert len(recorded[0].left_out) == 1

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minitriton
@@ -91,3 +92,14 @@ def test_launch_metadata_is_worked_out_when_asked_for() -> None:
     knobs.runtime.launch_exit_hook = lambda given: seen.append(given.get())
     launch_with_hooks(lambda: seen.append("launch"), metadata)
     assert seen == [metadata, "launch", "asked", {"name": "fill", "bytes": 64}]
+
+
+def test_launches_of_a_compiled_kernel_are_told_too() -> None:
+    x = np.zeros(16, np.int32)
+    kernel = kernel_of(0)[(1,)](x, 16, tl.int32)
+    seen: list[Any] = []
+    knobs.runtime.launch_enter_hook = lambda given: seen.append((given.get()["name"], x.sum()))
+    knobs.runtime.launch_exit_hook = lambda given: seen.append(x.sum())
+    x[:] = 0
+    kernel[(1,)](x)
+    assert seen == [("fill", 0), 48]

@@ -502,6 +502,31 @@ def _softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, e / tl.sum(e, 0), mask=i < n)
 
 
+@triton.jit
+def _threads(codes, ASM: tl.constexpr):
+    if ASM == "":
+        tl.store(codes, tl.extra.cuda.num_threads())
+    else:
+        tl.store(codes, tl.inline_asm_elementwise(ASM, "=r", [], dtype=tl.int32, is_pure=False, pack=1))
+
+
+@triton.jit
+def _softmax_that_counts(x_ptr, out_ptr, n, codes, BLOCK: tl.constexpr, ASM: tl.constexpr):
+    _threads(codes, ASM)
+    _softmax(x_ptr, out_ptr, n, BLOCK)
+
+
+@pytest.mark.parametrize("asm", ["", "bar.sync 1, 128; mov.b32 $0, 0;"])
+def test_a_kernel_that_counts_its_threads_keeps_the_default_number_of_warps(asm: str) -> None:
+    kernel = _softmax_that_counts.warmup(tl.float32, tl.float32, 32760, tl.int32, BLOCK=32768, ASM=asm, grid=(1,))
+    assert kernel.metadata.num_warps == 4
+
+
+def test_no_more_warps_are_taken_than_an_sm_has_the_asked_registers_for() -> None:
+    kernel = _softmax.warmup(tl.float32, tl.float32, 65000, BLOCK=65536, maxnreg=168, grid=(1,))
+    assert kernel.metadata.num_warps == 8
+
+
 def test_a_row_that_four_warps_cannot_hold_takes_more_where_none_are_asked_for() -> None:
     x = np.linspace(-4, 4, 32760, dtype=np.float32)
     expected = np.exp(x - 4) / np.exp(x - 4).sum(dtype=np.float64)

@@ -10,7 +10,7 @@ import pytest
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
-from minitriton.runtime.cuda_driver import CudaDriver
+from minitriton.runtime.cuda_driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape, SmallGridFunction
 from minitriton.runtime.launching.loading import generic_call, passed_values
 
@@ -262,6 +262,20 @@ def test_what_stands_for_a_tensor_of_a_gpu_is_passed_as_it_is() -> None:
         assert not made.launch_plain(1, 1, 1, 0, (part("cpu"), 5))
         assert not made.launch_plain(1, 1, 1, 0, (4096, 5)) and not made.launch_plain(1, 1, 1, 0, (None, 5))
     assert len(driver.launches) == 4
+    assert not launcher(["i64"], driver).launch_plain(1, 1, 1, 0, (2**63,))
+
+
+def test_what_stands_for_a_tensor_is_launched_in_a_thread_without_a_context() -> None:
+    current: list[int] = []
+    driver: Any = RecordingDriver(NO_CONTEXT)
+
+    def make_current(device: int) -> None:
+        current.append(device)
+        driver.code = 0
+
+    driver.set_current_device = make_current
+    tensor = SimpleNamespace(device=SimpleNamespace(type="cuda"), data_ptr=lambda: 4096)
+    assert launcher(["*fp32"], driver).launch_plain(1, 1, 1, 0, (tensor,)) and current == [0]
 
 
 def test_a_launcher_is_of_its_process() -> None:

@@ -37,6 +37,7 @@ from minitriton.lab.launches.recorded import (
 )
 from minitriton.lab.launches.replay import SpannedMemory
 from minitriton.pipeline.ast_source import ASTSource, TypeName
+from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type, rounds_to_tf32
@@ -105,6 +106,7 @@ class Recorder:
             if self._alike[key] >= self.each:
                 return
             self._alike[key] += 1
+            options = _with_chosen_warps(kernel, grid, args, options)
             self.recorded.append(self._write(kernel, source, passed, grid, options))
         except (MinitritonError, OSError) as error:
             why = error.message if isinstance(error, MinitritonError) else str(error)
@@ -156,6 +158,21 @@ def _options_among(kernel: JITFunction, args: tuple[object, ...]) -> dict[str, o
     """The compile options that are parameters of the kernel, or said by its decorator."""
     found = {name: value for name, value in zip(kernel.arg_names, args, strict=True) if name in _OPTIONS}
     return {"debug": kernel.debug, **found} if kernel.debug else found
+
+
+def _with_chosen_warps(
+    kernel: JITFunction, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object]
+) -> dict[str, object]:
+    """`options` with the number of warps that the compile chooses where the launch leaves it open."""
+    if options.get("num_warps") is not None or not options_for(default_target()).LAUNCHED.get("choose_warps"):
+        return options
+    try:
+        given = {name: value for name, value in options.items() if name not in kernel.arg_names}
+        made: Any = kernel.warmup(*args, grid=grid, **given)
+    except MinitritonError:  # of the launch
+        return options
+    is_open = not isinstance(made, CompiledKernel) or getattr(made.metadata, "choose_warps", True)
+    return options if is_open else {**options, "num_warps": made.metadata.num_warps}
 
 
 _OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))

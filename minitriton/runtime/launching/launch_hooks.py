@@ -155,7 +155,7 @@ class LazyDict:
         return self.data
 
 
-def launch_with_hooks(launch: Callable[[], None], metadata: LazyDict) -> None:
+def launch_with_hooks(launch: Callable[[], None], metadata: LazyDict | None) -> None:
     """Calls the enter hooks, `launch` and the exit hooks."""
     runtime = knobs.runtime
     if runtime.launch_enter_hook:

@@ -80,7 +80,7 @@ class SmallGridFunction(NamedTuple):
 _PLAIN = {
     "Q": "{0}.is_cuda",
     "i": "{0}.__class__ is int and -0x80000000 <= {0} <= 0x7fffffff",
-    "q": "{0}.__class__ is int",
+    "q": "{0}.__class__ is int and -0x8000000000000000 <= {0} <= 0x7fffffffffffffff",
     "f": "{0}.__class__ is float",
     "d": "{0}.__class__ is float",
 }
@@ -163,7 +163,8 @@ class Launcher:
         try:
             code = call(x, y, z, stream, *arguments)
         except AttributeError:  # what has an address, but is no tensor
-            code = self._plain_call(count, _PLAIN | {"Q": "on_gpu({0})"})(x, y, z, stream, *arguments)
+            call = self._plain_call(count, _PLAIN | {"Q": "on_gpu({0})"})
+            code = call(x, y, z, stream, *arguments)
         except TypeError:
             return False
         if code == NO_CONTEXT:
