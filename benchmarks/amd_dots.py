@@ -140,7 +140,7 @@ def made(case: Dot, arch: str, compiler: str) -> Made:
         text = compiled.asm["amdgcn"]
         arguments = [x.copy() for x in case.arguments]
         report = amdgcn.run(text, None, (1,), arguments, shared_bytes=compiled.metadata.shared)
-    except Exception as error:  # compilers' errors have no common class
+    except Exception as error:  # compilers raise errors of different classes
         return Made(str(error).splitlines()[0][:90])
     wanted = case.expected.astype(np.float64)
     worst = np.abs(arguments[-1].astype(np.float64) - wanted).max() / max(1.0, np.abs(wanted).max())

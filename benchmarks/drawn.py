@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from requirements_here import need_gpu
-from speed_draws import FAMILIES, drawn
+from speed_draws import FAMILIES, REPORTED, drawn
 from speed_families import Runner, compile_all
 
 from minitriton.codegen.assemblers import ASSEMBLERS
@@ -38,8 +38,8 @@ Key = tuple[str, int, int]
 
 
 def keys(names: list[str], count: int, seed: int) -> list[Key]:
-    """Round by round, so that a run that ends early has some of each family."""
-    chosen = [name for name in FAMILIES if not names or any(part in name for part in names)]
+    """Round by round, so that a run that ends early has some of each family. Those that are not drawn must be named."""
+    chosen = [name for name in FAMILIES if (any(part in name for part in names) if names else name != REPORTED)]
     return [(name, number, seed) for number in range(count) for name in chosen]
 
 

@@ -394,6 +394,18 @@ def _loss(x: Any, y: Any) -> Any:
     return functional.cross_entropy(x.float(), y)
 
 
+def _dropped(x: Any) -> Any:
+    from torch.nn import functional
+
+    return functional.dropout(x.softmax(-1), 0.1)
+
+
+def _gated(a: Any, b: Any) -> Any:
+    from torch.nn import functional
+
+    return functional.silu(a) * b
+
+
 def _flexible() -> Callable[[], Any]:
     import torch
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
@@ -406,16 +418,8 @@ def _flexible() -> Callable[[], Any]:
 
 inductor("rms_norm", lambda: _compiled(_rms_norm, random(8192, HIDDEN), random(HIDDEN)))
 inductor("cross_entropy", lambda: _compiled(_loss, random(4096, VOCABULARY), below(VOCABULARY, 4096)))
-inductor(
-    "softmax dropout",
-    lambda: _compiled(lambda x: __import__("torch").nn.functional.dropout(x.softmax(-1), 0.1), random(4096, 8192)),
-)
-inductor(
-    "swiglu",
-    lambda: _compiled(
-        lambda a, b: __import__("torch").nn.functional.silu(a) * b, random(8192, WIDE), random(8192, WIDE)
-    ),
-)
+inductor("softmax dropout", lambda: _compiled(_dropped, random(4096, 8192)))
+inductor("swiglu", lambda: _compiled(_gated, random(8192, WIDE), random(8192, WIDE)))
 inductor(
     "block",
     lambda: _compiled(

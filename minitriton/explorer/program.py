@@ -175,8 +175,6 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
         task, known = _of_corpus(asked)
         source = task.source
     target = target_named(arch or default_arch())
-    if recorded is not None and target.backend == "cuda":
-        known = {"choose_warps": True, **known}
     options = options_for(target, **{**known, **source.parse_options(), **given})
     chosen = _with_chosen_warps(source, target, options) if getattr(options, "choose_warps", False) else options
     return RequestedProgram(asked, source, target, chosen, task, recorded, default_warps=options.num_warps)

@@ -93,7 +93,7 @@ def integer_width(type_: Attribute) -> int:
 
 
 def pointee_bits(type_: Attribute) -> int:
-    """Bits of what a pointer (or a tensor of pointers) points to; 0 if it is no pointer."""
+    """Bits of what a pointer (or a tensor of pointers) points to; 0 if it is not a pointer."""
     element = element_type(type_)
     if not isinstance(element, PointerType):
         return 0
@@ -102,7 +102,7 @@ def pointee_bits(type_: Attribute) -> int:
 
 
 def pointee_bytes(type_: Attribute) -> int:
-    """Bytes of what a pointer (or a tensor of pointers) points to; 1 for types below a byte, 0 if it is no pointer."""
+    """Bytes of what a pointer (or a tensor of pointers) points to; 1 for types below a byte, 0 if it is not a pointer."""
     bits = pointee_bits(type_)
     return max(1, bits // 8) if bits else 0
 
