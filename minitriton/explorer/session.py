@@ -38,7 +38,7 @@ from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
-from minitriton.explorer.start_page import catalogue, remember, require_program
+from minitriton.explorer.start_page import catalogue, require_program
 from minitriton.explorer.timeline import Data, timeline
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.values import values_of
@@ -51,6 +51,7 @@ from minitriton.explorer.wire import (
     CompileJson,
     DistancesJson,
     Drawn,
+    EvaluatedJson,
     GradeJson,
     InputJson,
     InputsJson,
@@ -62,6 +63,7 @@ from minitriton.explorer.wire import (
     RunJson,
     SassJson,
     StartJson,
+    SweepJson,
     TilesJson,
     TimelineJson,
     ValuesJson,
@@ -122,7 +124,6 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("opens"):
         require_program(asked)
-        remember([asked])
         asked = with_own_launch(asked)
     if given.get("again"):
         session.forget(asked)
@@ -344,6 +345,28 @@ def tiles(session: ExplorerSession, given: Question) -> TilesJson:
     return tiles_of(open_program(asked_of(given)), str(given.get("sizes") or ""))
 
 
+def evaluate(session: ExplorerSession, given: Question) -> EvaluatedJson:
+    """A configuration of a sweep: ours, or with `by` "triton" what Triton's passes make of it."""
+    from minitriton.explorer import configurations
+
+    program = open_program(asked_of(given))
+    if given.get("by") == "triton":
+        return configurations.evaluated_by_triton(program, triton_recording(program))
+    return configurations.evaluated(program)
+
+
+def sweep(session: ExplorerSession, given: Question) -> SweepJson:
+    """The configurations that there are for the values in `vary`, by name, and as many pass orders as `orders` says."""
+    from minitriton.explorer.configurations import sweep_of
+
+    match given:
+        case {"vary": dict(vary), "orders": int(orders)} if orders >= 0:
+            values = {name: list(map(str, each)) for name, each in vary.items() if isinstance(each, list)}
+            return sweep_of(open_program(asked_of(given)), values, orders)
+        case _:
+            raise MinitritonError("a sweep has values to vary, and a count of pass orders")
+
+
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
@@ -394,7 +417,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "apart": apart_from_triton, "tiles": tiles, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
+    "start": start, "evaluate": evaluate, "sweep": sweep, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 
 

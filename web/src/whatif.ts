@@ -180,6 +180,16 @@ export class WhatIfTab {
     await this.compile(asked, step);
   }
 
+  /** Shows the compile of `asked`, which may be there already. */
+  async open(asked: CompileRequest): Promise<boolean> {
+    const { compiles, view } = this.session;
+    const known = compiles.findIndex((one) => one.asked !== undefined && areAlike(one.asked, asked));
+    if (known < 0) return this.compile(asked);
+    sayTrouble("");
+    this.session.choose({ compile: known, step: Math.min(view.step, compiles[known]!.steps.length - 1) });
+    return true;
+  }
+
   /** Compiles and shows; what is refused is said, and what was shown stays. */
   async compile(asked: CompileRequest, step?: number, looked?: string): Promise<boolean> {
     if (this.busy) return false;
@@ -276,4 +286,10 @@ export class WhatIfTab {
 /** A pipeline's text with each pass on a line of its own. */
 export function onePassALine(pipeline: string): string {
   return pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n");
+}
+
+/** Whether two requests ask for the same; what is empty is as good as not said. */
+function areAlike(one: CompileRequest, other: CompileRequest): boolean {
+  const text = (asked: CompileRequest): string => JSON.stringify(Object.entries(asked).filter(([, value]) => value !== "" && value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)).sort(([a], [b]) => a.localeCompare(b)));
+  return text(one) === text(other);
 }
