@@ -320,7 +320,7 @@ def _is_equal(given: str, wanted: str) -> bool:
 # pool.ask("compile", {"asked": ...}, page="tab-1", question=Question())
 
 _ROLES = {
-    "inputs": "running", "check": "checking", "triton": "checking", "apart": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running", "tiles": "running", "evaluate": "running", "sweep": "running",
+    "inputs": "running", "check": "checking", "triton": "checking", "apart": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running", "tiles": "running", "evaluate": "running", "sweep": "running", "file": "running",
     "inspect": "inspecting", "values": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.

@@ -8,7 +8,11 @@ session.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypedDict
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -68,6 +72,7 @@ from minitriton.explorer.wire import (
     TimelineJson,
     ValuesJson,
     VerdictsJson,
+    WrittenJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
@@ -367,6 +372,23 @@ def sweep(session: ExplorerSession, given: Question) -> SweepJson:
             raise MinitritonError("a sweep has values to vary, and a count of pass orders")
 
 
+def written(session: ExplorerSession, given: Question) -> WrittenJson:
+    """The file that `--html` writes of the requests in `shown`, by a process of its own, which starts others."""
+    match given.get("shown"):
+        case [*shown] if shown:
+            codes = [CompileRequest.of_plain(one).code() for one in shown]
+        case _:
+            raise MinitritonError("a file has at least one compile")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        words = ["--state", codes[0], *(word for code in codes[1:] for word in ("--against", f"--state {code}"))]
+        command = [sys.executable, "-m", "minitriton", "explore", *words, "--trust-state", "--html", str(path)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not path.is_file():
+            raise MinitritonError(f"the file was not written: {ended.stderr.strip()}")
+        return {"html": path.read_text("utf-8")}
+
+
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
@@ -417,7 +439,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "apart": apart_from_triton, "tiles": tiles, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "evaluate": evaluate, "sweep": sweep, "inputs": inputs, "timeline": time_of_warps, "values": values,
+    "start": start, "evaluate": evaluate, "sweep": sweep, "file": written, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 
 

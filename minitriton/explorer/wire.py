@@ -197,6 +197,12 @@ class EvaluatedJson(TypedDict):
     numbers: dict[str, int]
 
 
+class WrittenJson(TypedDict):
+    """The text of a file that shows compiles without a server."""
+
+    html: str
+
+
 class SweepJson(TypedDict):
     """What a sweep of a program may vary, with the values that it has, and the configurations to try: what each is called and asks for."""
 
@@ -496,5 +502,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson | EvaluatedJson | SweepJson
+    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson | EvaluatedJson | SweepJson | WrittenJson
 )  # fmt: skip

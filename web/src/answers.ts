@@ -50,6 +50,8 @@ export interface Answers {
   exercise(name: string, asked: CompileRequest, text: string): Promise<ExerciseResult>;
   /** What a sweep of a program may vary, and the configurations that there are for values by name. */
   sweep(compile: Compile, vary: Record<string, string[]>, orders: number): Promise<Sweep>;
+  /** The text of a file that shows compiles without a server. */
+  file(shown: CompileRequest[]): Promise<string>;
   /** What becomes of a configuration: of ours, or by Triton's passes. */
   evaluate(asked: CompileRequest, by?: string): Promise<Evaluated>;
 }
@@ -208,6 +210,7 @@ export class Server implements Answers {
   inputs = (compile: Compile): Promise<Inputs> => this.once(compile, "inputs", {});
   exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
   sweep = (compile: Compile, vary: Record<string, string[]>, orders: number): Promise<Sweep> => this.ask("sweep", { asked: compile.asked, vary, orders });
+  file = async (shown: CompileRequest[]): Promise<string> => (await this.ask<{ html: string }>("file", { shown })).html;
   evaluate = (asked: CompileRequest, by = ""): Promise<Evaluated> => this.ask("evaluate", { asked, by });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
@@ -292,6 +295,7 @@ export class File implements Answers {
   start = (): ReturnType<Answers["start"]> => refused(NEEDS_SERVER);
   sweep = (): Promise<Sweep> => refused(NEEDS_SERVER);
   evaluate = (): Promise<Evaluated> => refused(NEEDS_SERVER);
+  file = (): Promise<string> => refused(NEEDS_SERVER);
   inputs = (): Promise<Inputs> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   /** They are in Triton's run. */

@@ -109,7 +109,7 @@ function showWaiting(server: Server): void {
   element("cancel").addEventListener("click", () => server.cancel());
 }
 
-const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer", sweep: "looking for configurations", evaluate: "sweeping", tiles: "looking for tile sizes" };
+const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer", file: "writing the file", sweep: "looking for configurations", evaluate: "sweeping", tiles: "looking for tile sizes" };
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
