@@ -9,14 +9,13 @@ import numpy as np
 
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine, Outcome
+from minitriton.emulator.memory import proxy_fences
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import memory as memory_operations
-from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations import tensor_core as matrix_operations
 from minitriton.emulator.operations import warp as warp_operations
-from minitriton.emulator.operations.barrier_checks import check_numbers
-from minitriton.emulator.operations.barriers import Arrival, Reduction
+from minitriton.emulator.operations.barriers import Arrival, Reduction, check_numbers
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Immediate, Instruction, Operand, Pair, Register
 from minitriton.emulator.rules.memory import address_text, elements_of
