@@ -31,7 +31,7 @@ PACKAGES = {
     "codegen": (15221, 81, 2),
     "commands": (2584, 15, 1),
     "dialects": (15663, 76, 0),
-    "emulator": (13652, 69, 0),
+    "emulator": (13647, 70, 0),
     "errors": (154, 1, 0),
     "explorer": (9190, 51, 1),
     "frontend": (8308, 37, 0),
@@ -147,8 +147,8 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159414,
-    "files": 849,
+    "lines": 159409,
+    "files": 850,
     "files under 40 lines": 127,
     "modules with one importer": 173,
     "comparisons of an op's name": 5,

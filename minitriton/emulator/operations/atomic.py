@@ -11,7 +11,7 @@ from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.arithmetic.floats import flush32
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory import proxy_fences
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
 from minitriton.emulator.threads import Mask, Threads
 from minitriton.interpreter.numbers.formats import extreme

@@ -6,19 +6,13 @@ instruction (PTX ISA, "bar, barrier"); `barrier.sync` asks for neither.
     @%p1 bra ELSE; bar.sync 0; bra END; ELSE: bar.sync 0; END:      →   two instructions meet: a finding
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minitriton.emulator.lanes import Lanes
+from minitriton.emulator.threads import Threads
 from minitriton.target.architectures import WARP_SIZE
-
-if TYPE_CHECKING:
-    from minitriton.emulator.batch import Batch
-
 
 BARRIERS = 16
 """Of a CTA, numbered from 0."""
@@ -86,7 +80,7 @@ def _join(table: dict[int, np.ndarray], key: int, threads: np.ndarray) -> None:
     table[key] = threads if old is None else old | threads
 
 
-def check_numbers(x: Batch, number: int, expected: int, site: int) -> None:
+def check_numbers(x: Threads, number: int, expected: int, site: int) -> None:
     """A barrier's number and its count of threads, which must be whole warps."""
     if number >= BARRIERS:
         x.find("barrier", site, x.index[:1], f"barrier {number}: a CTA has barriers 0 to {BARRIERS - 1}")
@@ -94,7 +88,7 @@ def check_numbers(x: Batch, number: int, expected: int, site: int) -> None:
         x.find("barrier", site, x.index[:1], f"a barrier of {expected} threads, which are not whole warps")
 
 
-def check_completed(x: Batch, arrivals: BarrierArrivals, last: Arrival) -> None:
+def check_completed(x: Threads, arrivals: BarrierArrivals, last: Arrival) -> None:
     """Of threads that have met at a barrier: whether aligned instructions were executed by whole warps, and only one of them."""
     for site, threads in arrivals.aligned.items():
         warps = threads.reshape(-1, WARP_SIZE)

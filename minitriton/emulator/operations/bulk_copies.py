@@ -19,10 +19,11 @@ import numpy as np
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory import access_cost, proxy_fences
+from minitriton.emulator.memory import access_cost
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import atomic as atomic_operations
 from minitriton.emulator.operations import memory as memory_operations
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.mbarrier import Arriving, find_barrier, publish
 from minitriton.emulator.report import Traffic
 from minitriton.emulator.threads import Mask

@@ -11,10 +11,11 @@ import numpy as np
 from minitriton.emulator.batch import LOCAL_WINDOW, SHARED_WINDOW
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory import access_cost, proxy_fences
+from minitriton.emulator.memory import access_cost
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.memory.device_shadow import Access, Races
 from minitriton.emulator.operations import cluster as cluster_operations
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.report import Traffic
 from minitriton.emulator.threads import Mask, Threads
 

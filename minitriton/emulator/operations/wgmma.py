@@ -14,9 +14,8 @@ import numpy as np
 from minitriton.emulator.arithmetic.floats import bits16, bits32
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory import proxy_fences
 from minitriton.emulator.memory.shared import WINDOW
-from minitriton.emulator.operations import tensor_core
+from minitriton.emulator.operations import proxy_fences, tensor_core
 from minitriton.emulator.operations.bulk_copies import LANE_OF_COPIES
 from minitriton.emulator.operations.tensor_copy import swizzled
 from minitriton.emulator.operations.tensor_core import ACCUMULATORS, decode, fragment_a

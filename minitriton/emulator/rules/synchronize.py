@@ -9,10 +9,10 @@ import numpy as np
 
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine, Outcome
-from minitriton.emulator.memory import proxy_fences
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import memory as memory_operations
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations import tensor_core as matrix_operations
 from minitriton.emulator.operations import warp as warp_operations
 from minitriton.emulator.operations.barriers import Arrival, Reduction, check_numbers
