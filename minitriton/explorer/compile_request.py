@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TypedDict
 
 from minitriton.commands.shared_options import (
@@ -104,6 +104,15 @@ class CompileRequest:
         """Whether it says what it is compiled for or run with: otherwise the kernel's own file is asked (`own_launch`)."""
         said = self.signature or self.launch or self.grid or self.numbers or self.sizes or self.inputs
         return bool(said or self.kernel_text is not None or ".py" not in self.source)
+
+    def with_own_launch(self) -> CompileRequest:
+        """This request with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
+        from minitriton.lab.launches.own_launch import own_launch
+
+        if self.says_its_launch or (found := own_launch(self.source)) is None:
+            return self
+        named = self.source if ":" in self.source else f"{self.source}:{found.kernel}"
+        return replace(self, launch=str(found.folder), source=named)
 
     def plain(self) -> Question:
         """As JSON can hold it, without what has its default."""

@@ -46,7 +46,7 @@ def run_explain(given: argparse.Namespace) -> int:
     path, _, line = str(given.source).rpartition(":")
     if given.triton:
         raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
-    asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
+    asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}").with_own_launch()
     session = ExplorerSession()
     with noting_choices() as made:
         opened = session.opened(asked)

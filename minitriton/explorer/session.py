@@ -36,7 +36,6 @@ from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_locations import LLVMLocations
-from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed
@@ -129,7 +128,7 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("opens"):
         require_program(asked)
-        asked = with_own_launch(asked)
+        asked = asked.with_own_launch()
     if given.get("again"):
         session.forget(asked)
     match given.get("look"):

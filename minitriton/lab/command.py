@@ -120,11 +120,15 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
     from minitriton.commands.kernel_files import is_corpus_name
     from minitriton.lab.execution import Launch
+    from minitriton.lab.launches.own_launch import own_launch
     from minitriton.lab.launches.recorded import read_launch
     from minitriton.lab.launches.replay import replayed
     from minitriton.lab.parameters import architecture_of
     from minitriton.target import default_arch, options_for, target_named
 
+    said = given.signature or given.launch or given.grid or given.arg or given.size or given.inputs
+    if not said and given.kernel and ".py" in given.kernel and (own := own_launch(given.kernel)) is not None:
+        given.launch, given.kernel = str(own.folder), own.reference if ":" not in given.kernel else given.kernel
     recorded = read_launch(given.launch) if given.launch else None
     given.kernel = given.kernel or (recorded and recorded.reference)
     if not given.kernel:
@@ -246,7 +250,7 @@ def launch_arguments(
             parameters.kinds,
             run_once,
             sizes=lengths,
-            numbers=numbers,
+            numbers=parameters.with_strides(numbers),
             contents=contents,
             divisible=parameters.divisible,
             seed=seed,

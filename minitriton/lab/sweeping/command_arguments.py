@@ -47,7 +47,7 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
     found = references(
         kernels,
         signature=given.signature,
-        grid=grid_of(given.grid or "2"),
+        **({"grid": grid_of(given.grid)} if given.grid else {}),
         numbers=tuple(named(given.arg).items()),
         sizes=tuple(named(given.size).items()),
         options=tuple(named(given.option).items()),
