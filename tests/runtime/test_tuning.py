@@ -544,3 +544,4 @@ def test_the_emulator_s_counts_decide_on_amd(monkeypatch: pytest.MonkeyPatch) ->
     tuned[lambda meta: (minitriton.cdiv(500, meta["BLOCK"]),)](x, out, 500, 2.0)
     np.testing.assert_array_equal(out, 2 * x)
     assert len(tuned.configs_timings) == 2 and tuned.ranking.problem.target.arch == "gfx942"
+    assert "304 compute units" in (said := tuned.ranking.explain()) and "SM" not in said
