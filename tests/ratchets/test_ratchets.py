@@ -39,7 +39,7 @@ PACKAGES = {
     "host": (1461, 16, 0),
     "interpreter": (5273, 33, 0),
     "knobs": (883, 3, 0),
-    "lab": (11696, 51, 6),
+    "lab": (11698, 51, 5),
     "language": (5671, 52, 0),
     "layouts": (4866, 21, 0),
     "passes": (26176, 124, 6),
@@ -148,7 +148,7 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159496,
+    "lines": 159498,
     "files": 850,
     "files under 40 lines": 127,
     "modules with one importer": 173,
@@ -156,7 +156,7 @@ TOTALS = {
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 67,
-    "words": 24,
+    "words": 23,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 
