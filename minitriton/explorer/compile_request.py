@@ -13,7 +13,7 @@ import json
 import re
 import shlex
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TypedDict
 
 from minitriton.commands.shared_options import (
@@ -28,6 +28,7 @@ from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked
 from minitriton.host.seals import is_own, seal
 from minitriton.host.seals import is_trusted as trusted_file
+from minitriton.lab.launches.own_launch import own_launch
 from minitriton.target import OPTIONS_THAT_NAME_FILES, arch_named
 
 
@@ -263,3 +264,12 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> CompileReq
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
         launch=None if launch is None else str(launch.folder), anyway=given.anyway,
     )  # fmt: skip
+
+
+def with_own_launch(asked: CompileRequest) -> CompileRequest:
+    """`asked` with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
+    found = None if asked.says_its_launch else own_launch(asked.source)
+    if found is None:
+        return asked
+    source = asked.source if ":" in asked.source else f"{asked.source}:{found.kernel}"
+    return replace(asked, launch=str(found.folder), source=source)

@@ -12,9 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.compile_request import CompileRequest, with_own_launch
 from minitriton.explorer.kept_answers import compile_with_answers
-from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import file_page
 from minitriton.explorer.session import ExplorerSession
 from minitriton.host.whole_file import write_whole

@@ -25,7 +25,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
-from minitriton.explorer.compile_request import asked_of
+from minitriton.explorer.compile_request import asked_of, with_own_launch
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.in_flight import rows, text_of_rows
 from minitriton.explorer.session import ExplorerSession, inspect_compile
@@ -46,7 +46,7 @@ def run_explain(given: argparse.Namespace) -> int:
     path, _, line = str(given.source).rpartition(":")
     if given.triton:
         raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
-    asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
+    asked = with_own_launch(asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}"))
     session = ExplorerSession()
     with noting_choices() as made:
         opened = session.opened(asked)
@@ -76,7 +76,7 @@ def choices_on(made: list[Choice], path: Path, line: int) -> list[dict[str, Any]
 
 
 def kernel_at(path: str, line: int, named: str | None = None) -> str:
-    """The name of the kernel to compile: the one named, the one around the line, or the only one of the file."""
+    """The name of the kernel to compile: the one named, the one around the line or that calls it, or the only one of the file."""
     try:
         tree = ast.parse(source_text(path), path)
     except (OSError, SyntaxError, ValueError) as error:
@@ -90,13 +90,27 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
         return named
     around = [one.name for one in kernels if one.lineno <= line <= (one.end_lineno or one.lineno)]
     if around:
-        return around[0]
+        return _outermost(
+            around[0], kernels, {ast.unparse(n.value) for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+        )
     if len(kernels) == 1:
         return kernels[0].name
     raise MinitritonError(
         f"line {line} of {path} is in no kernel", SourceLocation(path, line),
         help="name a line of a kernel, or the kernel that calls it by --kernel; there are: " + ", ".join(one.name for one in kernels),
     )  # fmt: skip
+
+
+def _outermost(name: str, kernels: list[ast.FunctionDef], launched: set[str]) -> str:
+    """The kernel of the file that leads to the function `name`; `name` itself where it is launched, or called by none."""
+    seen = {name}
+    while name not in launched:
+        callers = (one.name for one in kernels if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(one)))
+        caller = next((one for one in callers if one not in seen), None)
+        if caller is None:
+            break
+        seen.add(name := caller)
+    return name
 
 
 def _last_step(opened: RecordedCompile) -> int:

@@ -16,9 +16,8 @@ import numpy as np
 
 from minitriton.commands.shared_options import progress
 from minitriton.errors import MinitritonError
-from minitriton.explorer.compile_request import asked_of
+from minitriton.explorer.compile_request import asked_of, with_own_launch
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
-from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.lab.device_memory import run_on_gpu

@@ -23,7 +23,7 @@ from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.array_distance import distance
-from minitriton.explorer.compile_request import CompileRequest
+from minitriton.explorer.compile_request import CompileRequest, with_own_launch
 from minitriton.explorer.compiles import Compiles, RecordedCompile
 from minitriton.explorer.execution import Ran, run_program, traced_run
 from minitriton.explorer.failures import answered
@@ -32,7 +32,6 @@ from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_locations import LLVMLocations
-from minitriton.explorer.own_launch import with_own_launch
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed

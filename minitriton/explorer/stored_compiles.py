@@ -16,9 +16,9 @@ import os
 import sys
 import zlib
 
-from minitriton.explorer.own_launch import RECORDED
 from minitriton.explorer.read_files import Stamps, changed, installed
 from minitriton.explorer.wire import Question
+from minitriton.lab.launches.own_launch import RECORDED
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _ANSWER, _READ = "answer", "read.json"

@@ -120,6 +120,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
     from minitriton.commands.kernel_files import is_corpus_name
     from minitriton.lab.execution import Launch
+    from minitriton.lab.launches.own_launch import own_launch
     from minitriton.lab.launches.recorded import read_launch
     from minitriton.lab.launches.replay import replayed
     from minitriton.lab.parameters import architecture_of
@@ -131,6 +132,8 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
         raise MinitritonError("nothing is named to be checked", help="name FILE.py:kernel, IR text, or --launch DIR")
     if recorded is None and is_corpus_name(given.kernel):
         return _corpus_launch(given)
+    if recorded is None and not (given.signature or given.grid or given.arg or given.size or given.inputs):
+        recorded = own_launch(given.kernel)
     source, parameters = _source(given, recorded)
     arch = given.arch or architecture_of(source) or (recorded.arch if recorded else default_arch())
     target = target_named(arch)

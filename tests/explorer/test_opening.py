@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from minitriton.commands.cli import main
-from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.own_launch import own_launch, with_own_launch
+from minitriton.explorer.compile_request import CompileRequest, with_own_launch
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.start_page import catalogue, remember, require_program
 from minitriton.lab import corpus
+from minitriton.lab.launches.own_launch import own_launch
 
 KERNELS = Path(corpus.KERNELS)
 

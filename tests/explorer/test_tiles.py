@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.compile_request import CompileRequest
-from minitriton.explorer.own_launch import with_own_launch
+from minitriton.explorer.compile_request import CompileRequest, with_own_launch
 from minitriton.explorer.session import ExplorerSession
 
 MATMUL = "minitriton_kernels/matmul.py:matmul"

@@ -14,7 +14,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 if TYPE_CHECKING:
-    from minitriton.explorer.compile_request import CompileRequest
     from minitriton.lab.corpus.case import Case
     from minitriton.lab.launches.recorded import RecordedLaunch
 
@@ -30,18 +28,6 @@ RECORDED = Path("recorded")
 _SECONDS = 30.0
 """That a program may take to its first launch."""
 _MAIN = re.compile(r"^if __name__ == ['\"]__main__['\"]", re.MULTILINE)
-
-
-def with_own_launch(asked: CompileRequest) -> CompileRequest:
-    """`asked` with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
-    if asked.says_its_launch:
-        return asked
-    found = own_launch(asked.source)
-    return asked if found is None else replace(asked, launch=str(found.folder), source=_named(asked.source, found))
-
-
-def _named(source: str, found: RecordedLaunch) -> str:
-    return source if ":" in source else f"{source}:{found.kernel}"
 
 
 def own_launch(source: str) -> RecordedLaunch | None:
