@@ -4,6 +4,7 @@ python benchmarks/algebra.py                          the corpus and the parity 
 python benchmarks/algebra.py --seconds                how much of compile time the pass takes
 python benchmarks/algebra.py --fuzz 5000 --seed 1     random kernels with and without it: the same bits?
 python -m minitriton.as_triton.run_as_triton benchmarks/algebra.py --inductor DIR      kernels of torch.compile (its cache folder; needs torch)
+python -m minitriton.as_triton.run_as_triton benchmarks/algebra.py --inductor DIR --times      their microseconds on a GPU
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import re
+import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +94,9 @@ def own_sources() -> Iterator[tuple[str, Any, dict[str, Any]]]:
             yield case.name, ASTSource(function, *source_parts(case)), dict(case.launch_options)
 
 
-def inductor_sources(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """The kernels that torch.compile left in its cache folder: name, source, options."""
+def _tuners(folder: Path) -> Iterator[tuple[Any, str]]:
+    """The kernels that torch.compile left in its cache folder, as its autotuners, and their text; equal ones once."""
     from torch._inductor.runtime import triton_helpers  # pyright: ignore
-
-    from minitriton.compiler import ASTSource
 
     triton_helpers.set_driver_to_gpu = lambda: None
     seen = set[str]()
@@ -111,11 +112,15 @@ def inductor_sources(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        tuner = next(
-            value
-            for name, value in vars(module).items()
-            if name.startswith("triton_") and hasattr(value, "triton_meta")
-        )
+        found = (each for name, each in vars(module).items() if name.startswith("triton_"))
+        yield next(each for each in found if hasattr(each, "triton_meta")), text
+
+
+def inductor_sources(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The kernels that torch.compile left in its cache folder: name, source, options."""
+    from minitriton.compiler import ASTSource
+
+    for tuner, text in _tuners(folder):
         meta = tuner.triton_meta
         names = list(meta["signature"])
         blocks = {"XBLOCK": 512, "YBLOCK": 16, "R0_BLOCK": 1024, "R1_BLOCK": 16}
@@ -128,6 +133,70 @@ def inductor_sources(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
         constants = {(names.index(name),): blocks[name] for name in names if name in blocks}
         constants |= {(names.index(name),): value for name, value in meta["constants"].items() if isinstance(name, str)}
         yield tuner.fn.__name__, ASTSource(tuner.fn, meta["signature"], constants, meta["configs"][0]), {"num_warps": 4}
+
+
+_LEVELS: dict[str, dict[str, Any]] = {"without": {"without": PASS}, "exact": {}, "fast": {"algebra": "fast"}}
+_SIZE = re.compile(r"^\s+(\w+)numel = (\d+)$", re.MULTILINE)
+
+
+def times(folder: Path) -> None:
+    """Microseconds on a GPU of the kernels whose PTX a level changes, by Inductor's own configurations, the levels in turns."""
+    import torch
+    from contest import balanced_orders, median_milliseconds
+
+    torch.manual_seed(0)
+    ratios: dict[str, list[float]] = {"exact": [], "fast": []}
+    kernels = 0
+    for tuner, text in _tuners(folder):
+        name, config = tuner.fn.__name__, tuner.configs[0]
+        if not tuner.size_hints:
+            print(f"{name[:60]:60} not run: several kernels in one, whose sizes are in its branches")
+            continue
+        sizes = {**tuner.size_hints, **{axis: int(size) for axis, size in _SIZE.findall(text)}}
+        arguments = {name: _made(kind, name, sizes) for name, kind in tuner.triton_meta["signature"].items()}
+        arguments |= {**tuner.triton_meta["constants"], **config.kwargs}
+        blocks = {axis: config.kwargs.get(f"{axis.upper()}BLOCK", 1) for axis in "xyz"}
+        grid = tuple(-(-sizes.get(axis, 1) // blocks[axis]) for axis in "xyz")
+        warps = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+        launch = partial(tuner.fn[grid], **arguments, **warps)
+        runs = {level: partial(launch, **given) for level, given in _LEVELS.items()}
+        try:
+            texts = {level: run().asm["ptx"].partition("// .section")[0] for level, run in runs.items()}
+            torch.cuda.synchronize()
+        except Exception as error:
+            print(f"{name[:60]:60} not run: {str(error)[:100]}")
+            continue
+        kernels += 1
+        levels = ["without", *(level for level in ratios if texts[level] != texts["without"])]
+        if len(levels) == 1:
+            continue
+        taken: dict[str, list[float]] = {level: [] for level in levels}
+        for order in 2 * balanced_orders(levels):
+            for level in order:
+                taken[level].append(median_milliseconds(runs[level]))
+        least = {level: statistics.median(each) for level, each in taken.items()}
+        for level in levels[1:]:
+            ratios[level].append(least["without"] / least[level])
+        cells = (f"{level} {1e3 * least[level]:9.1f} us {least['without'] / least[level]:6.3f}" for level in levels)
+        print(f"{name[:60]:60} " + "   ".join(cells), flush=True)
+    for level, each in ratios.items():
+        if each:
+            mean = statistics.geometric_mean(each)
+            print(f"{level}: {len(each)} of {kernels} kernels changed, {mean:.3f} as fast, least {min(each):.3f}")
+
+
+def _made(kind: str, name: str, sizes: dict[str, int]) -> Any:
+    """An argument of a kernel: a buffer that is long enough for any of its indices (256 Mi elements), or a size."""
+    import torch
+
+    if not kind.startswith("*"):
+        return sizes.get(name.removesuffix("numel"), 1)
+    dtype = {"*i64": torch.int64, "*i32": torch.int32, "*i1": torch.bool, "*i8": torch.int8}.get(kind)
+    if dtype is not None:
+        return torch.zeros(1 << 28, dtype=dtype, device="cuda")
+    return torch.randn(1 << 28, device="cuda").to(
+        {"*bf16": torch.bfloat16, "*fp16": torch.float16}.get(kind, torch.float32)
+    )
 
 
 def compare(sources: Iterator[tuple[str, Any, dict[str, Any]]], *, with_fast: bool, machine_code: bool) -> None:
@@ -247,11 +316,14 @@ def main() -> None:
     parser.add_argument("--fuzz", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--times", action="store_true", help="with --inductor: on a GPU")
     given = parser.parse_args()
     if given.seconds:
         seconds()
     elif given.fuzz is not None:
         fuzz(given.fuzz, given.seed, given.first)
+    elif given.inductor is not None and given.times:
+        times(given.inductor)
     elif given.inductor is not None:
         compare(inductor_sources(given.inductor), with_fast=True, machine_code=given.machine_code)
     else:

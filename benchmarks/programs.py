@@ -436,17 +436,17 @@ inductor("flex_attention causal", _flexible)
 
 
 def _one_configuration() -> None:
-    """`triton.autotune` takes the configuration in the middle."""
-    import triton
+    """Each autotuner takes the configuration in the middle (of a library's own subclasses too)."""
+    from triton.runtime.autotuner import Autotuner
 
-    autotune = triton.autotune
+    make = Autotuner.__init__
 
-    def of_one(configs: Any, *arguments: Any, **named: Any) -> Any:
+    def of_one(self: Any, fn: Any, arg_names: Any, configs: Any, *arguments: Any, **named: Any) -> None:
         configs = list(configs)
         middle = len(configs) // 2
-        return autotune(configs[middle : middle + 1], *arguments, **{**named, "prune_configs_by": None})
+        make(self, fn, arg_names, configs[middle : middle + 1], *arguments[:5], **{**named, "prune_configs_by": None})
 
-    triton.autotune = of_one
+    Autotuner.__init__ = of_one
 
 
 def call_of(name: str) -> Callable[[], Any]:

@@ -6,12 +6,15 @@ that the GPU finds waiting when it begins. Microseconds.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
@@ -21,6 +24,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 CLOCK = 2_000_000
 """Cycles of the GPU in a millisecond, at most."""
+
+PATIENCE = 60
+"""Seconds for an answer; a worker that takes longer prints where it is and is ended."""
 
 
 class Timing:
@@ -66,6 +72,7 @@ class Timing:
 
 def work(call_of: Callable[[str], Callable[[], Any]]) -> None:
     """Answers lines: `begin CASE`, `measure`."""
+    faulthandler.register(signal.SIGUSR1)
     timing: Timing | None = None
     for line in sys.stdin:
         what, _, case = line.strip().partition(" ")
@@ -102,10 +109,20 @@ class Worker:
 
     def answer(self) -> Any:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.startswith("ANSWER "):
-                return json.loads(line[7:])
+        late = threading.Timer(PATIENCE, self._end)
+        late.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith("ANSWER "):
+                    return json.loads(line[7:])
+        finally:
+            late.cancel()
         return {"failed": f"the worker ended: {self.process.wait()}", "at": ""}
+
+    def _end(self) -> None:
+        self.process.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        self.process.kill()
 
     def ask(self, words: str) -> Any:
         self.begin(words)
@@ -117,6 +134,10 @@ def agree(means: Iterable[list[float]]) -> bool:
     return len(ours) == len(theirs) and all(
         a == b or abs(a - b) <= 1e-3 * max(abs(a), abs(b)) or a != a for a, b in zip(ours, theirs, strict=True)
     )
+
+
+def _failures(answers: dict[str, Any]) -> dict[str, Any]:
+    return {side: each for side, each in answers.items() if isinstance(each, dict) and "failed" in each}
 
 
 def compare(
@@ -142,9 +163,12 @@ def compare(
         table.append(row)
         for worker in workers.values():
             worker.begin(f"begin {case}")
-        means = {side: worker.answer() for side, worker in workers.items()}
-        failed = {side: mean for side, mean in means.items() if isinstance(mean, dict)}
-        if failed:
+        answers = [{side: worker.answer() for side, worker in workers.items()}]
+        for number in range(rounds):
+            if not _failures(answers[-1]):
+                answers.append({side: workers[side].ask("measure") for side in sorted(sides, reverse=number % 2 == 0)})
+        means, *found = answers
+        if failed := _failures(answers[-1]):
             row["failed"] = failed
             print(
                 f"{case:36} failed: " + "; ".join(f"{side}: {each['failed']}" for side, each in failed.items()),
@@ -154,10 +178,6 @@ def compare(
                 s: w if w.process.poll() is None else Worker(s, file, arguments, paths) for s, w in workers.items()
             }
         else:
-            found = [
-                {side: workers[side].ask("measure") for side in sorted(sides, reverse=number % 2 == 0)}
-                for number in range(rounds)
-            ]
             median = {
                 what: {side: statistics.median(each[side][what] for each in found) for side in sides}
                 for what in ("host", "call", "device")

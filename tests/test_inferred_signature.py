@@ -7,7 +7,7 @@ import pytest
 
 import minitriton as triton
 from minitriton import language as tl
-from minitriton.commands.inferred_signature import inferred_signature
+from minitriton.commands.inferred_signature import inferred_signature, strides_as_used
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.signature import ast_source
 from minitriton.dialects.context import make_context
@@ -110,6 +110,46 @@ def test_a_parameter_is_what_the_body_makes_of_it(kernel: triton.JITFunction, si
     found = inferred_signature(kernel)
     assert found.text == signature
     assert ",".join(found.made_up) == signature
+
+
+@triton.jit
+def matmul_by_strides(a, b, c, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, B: tl.constexpr):
+    i = tl.arange(0, B)
+    a_ptrs, b_ptrs = (
+        a + (i[:, None] * stride_am + i[None, :] * stride_ak),
+        b + i[:, None] * stride_bk + i[None, :] * stride_bn,
+    )
+    total = tl.zeros((B, B), tl.float32)
+    for _ in range(tl.cdiv(K, B)):
+        total = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), total)
+        a_ptrs += B * stride_ak
+        b_ptrs += B * stride_bk
+    tl.store(c + i[:, None] * stride_cm + i[None, :] * stride_cn, total)
+
+
+@triton.jit
+def _row_of(x, head, stride_h, stride_m, columns):
+    return tl.load(x + head * stride_h + tl.program_id(0) * stride_m + columns)
+
+
+@triton.jit
+def rows_of_heads(x, out, stride_xh, stride_xm, stride_out, D: tl.constexpr):
+    head, columns = tl.program_id(1), tl.arange(0, D)
+    block = tl.make_block_ptr(out, (8, D), (1, stride_out), (0, 0), (1, D), (0, 1))
+    tl.store(block, _row_of(x, head, stride_xh, stride_xm, columns)[None, :])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides"),
+    [
+        (matmul_by_strides, {"am": 112, "ak": 1, "bk": 112, "bn": 1, "cm": 112, "cn": 1}),
+        (rows_of_heads, {"xh": 112 * 112, "xm": 112, "out": 112}),
+    ],
+)
+def test_strides_are_those_of_rows_one_after_another(kernel: triton.JITFunction, strides: dict[str, int]) -> None:
+    assert strides_as_used(kernel) == {f"stride_{name}": value for name, value in strides.items()}
+    for name, value in strides.items():
+        assert f"stride_{name}={'1' if value == 1 else 'i32:16'}" in inferred_signature(kernel).text.split(",")
 
 
 def test_the_first_configuration_comes_first() -> None:

@@ -159,6 +159,8 @@ class _Search:
             attempt = self.under(near)
             is_better = attempt is not None and attempt.ctas > free.ctas and _is_as_good(attempt, free, spare)
             chosen = attempt if attempt is not None and is_better else free
+        if demand.dots and not demand.accumulators:
+            chosen = self._of_one_more(chosen) or chosen
         spills_below = chosen is free and limits and 2 * self._warps(free) < self.sm.warps_per_sm
         if chosen.spilled_bytes and not demand.prints:
             return self._taken(self._spilling_less(chosen) or chosen)
@@ -178,6 +180,18 @@ class _Search:
     def _is_straight(self) -> bool:
         """Whether nothing is loaded in a loop, and there is no dot."""
         return not self.demand.reading_loops and not self.demand.dots and not self.demand.prints
+
+    def _of_one_more(self, chosen: Attempt) -> Attempt | None:
+        """For a kernel of `mma.sync`: one CTA more where an SM holds up to half of its warps, if that spills nothing further.
+
+        nvJitLink keeps operands of later dots in registers, which hides less latency than another CTA. 55 drawn launches of large grids, under every limit
+        that spills nothing: 1.030 times as fast, 0.927 at worst, 0.91 without limits, 1.024 under the lowest (H200, 2026-11-28).
+        """
+        limit = self.sm.registers_for(chosen.ctas + 1, self.entry.threads)
+        if 2 * self._warps(chosen) > self.sm.warps_per_sm or self._ctas(limit) <= chosen.ctas:
+            return None
+        attempt = self.under(limit)
+        return attempt if attempt and attempt.ctas > chosen.ctas and _is_as_good(attempt, chosen) else None
 
     def _by_ptxas(self, chosen: Attempt) -> Attempt | None:
         """For a kernel that neither loads in a loop nor has dots: the code of ptxas, if more CTAs fit.

@@ -8,6 +8,7 @@
 
 Annotations, defaults, and the first `Config` of `@triton.autotune` come first. The body is read as text: a parameter is a pointer if an
 address begins with it, and its elements are what is done with them: float16 as operands of `tl.dot`, integers as offsets or bits.
+Strides are those of rows one after another (`commands.made_up_strides`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from minitriton.commands.kernel_files import computed_values, first_config
+from minitriton.commands.made_up_strides import Axes, is_stride, note_address, note_block_pointer, strides_of
 from minitriton.commands.signature import ast_source
 from minitriton.commands.signature_text import split_items
 from minitriton.dialects.context import make_context
@@ -73,6 +75,11 @@ def signature_for(kernel: JITFunction, given: str = "") -> str:
             file=sys.stderr,
         )
     return found.text
+
+
+def strides_as_used(kernel: JITFunction) -> dict[str, int]:
+    """The value of each parameter that is called a stride, for rows one after another."""
+    return _Uses(kernel, {}).strides() if any(map(is_stride, kernel.arg_names)) else {}
 
 
 def _as_used(kernel: JITFunction) -> Inferred:
@@ -155,10 +162,15 @@ class _Uses:
         self.tiles: dict[str, int] = {}
         """The same of the descriptors of a Gluon kernel."""
         self.has_dot = False
+        self.axes: dict[str, Axes] = {}
+        """How the addresses that begin with each pointer move."""
         for node in self.body:
             self._note_assignment(node)
         for node in self.body:
             self._note(node)
+        for node in self.body:
+            if isinstance(node, ast.Call):
+                self._note_axes(node)
 
     # What a parameter becomes ----------------------------------------------------------------------------------------
 
@@ -172,9 +184,17 @@ class _Uses:
             return f"tensordesc<fp16{[size] * rank},NVMMASharedLayout({swizzle}, 16, {rank})>"
         if name in self.pointers:
             return f"*{self.elements.get(name, 'fp32')}:16"
+        if is_stride(name) and (stride := self.strides().get(name)) is not None:
+            return "1" if stride == 1 else "i32:16"
         return "fp32" if name in self.floats - self.integers else "i32"
 
+    def strides(self) -> dict[str, int]:
+        """The strides among the parameters, where the body says which axis moves fastest."""
+        return strides_of(self.axes.values(), self.names)
+
     def constant(self, name: str) -> object:
+        if is_stride(name) and (stride := self.strides().get(name)) is not None:
+            return stride
         if name in self.texts:
             return self.texts[name]
         if name in self.dtypes:
@@ -329,6 +349,28 @@ class _Uses:
                 if isinstance(pair, ast.Tuple) and len(pair.elts) == 2:
                     self._note_callee(ast.Call(pair.elts[0], list(self._items(pair.elts[1])), []))
         self._note_callee(call)
+
+    def _note_axes(self, call: ast.Call) -> None:
+        """The axes of what an access, or a function of the kernel, is given."""
+        name = _called(call)
+        arguments = {str(i): a for i, a in enumerate(call.args)} | {k.arg: k.value for k in call.keywords if k.arg}
+        first = arguments.get("1" if name == "async_copy_global_to_shared" else "0")
+        if name in _ACCESSES and first is not None and not _is_method(call) and (base := self._base(first)) is not None:
+            axes = self.axes.setdefault(base, Axes())
+            note_address(axes, first, self.assigned, self._expanded)
+            if name == "make_block_ptr":
+                order = arguments.get("order", arguments.get("5"))
+                note_block_pointer(axes, arguments.get("strides", arguments.get("2")), order)
+        callee = self.globals.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if not isinstance(callee, JITCallable) or (inner := self.known.get(callee)) is None:
+            return
+        given = dict(zip(inner.names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        renamed = {theirs: mine.id for theirs, mine in given.items() if isinstance(mine, ast.Name)}
+        for pointer, axes in inner.axes.items():
+            if pointer in given and (base := self._base(given[pointer])) is not None:
+                mine = self.axes.setdefault(base, Axes())
+                note_address(mine, given[pointer], self.assigned, self._expanded)
+                mine.add(axes, renamed)
 
     def _note_stored(self, base: str, value: ast.expr) -> None:
         if isinstance(value, ast.Call) and _called(value) == "to" and value.args:

@@ -169,9 +169,7 @@ def run_explore(given: argparse.Namespace) -> int:
         from minitriton.explorer.server import serve
 
         return serve(asked, port=given.port, browser=not given.no_browser, as_json=given.json)
-    from minitriton.explorer.compile_request import with_own_launch
-
-    return _write_page(given.html, [with_own_launch(one) for one in asked], as_json=given.json)
+    return _write_page(given.html, [one.with_own_launch() for one in asked], as_json=given.json)
 
 
 def _compared(given: argparse.Namespace, source: str | None) -> list[CompileRequest]:
@@ -243,11 +241,10 @@ def _write_page(path: Path, asked: list[CompileRequest], *, as_json: bool) -> in
 
 def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[RequestedProgram, Recording]:
     """The compile that the command line asks for."""
-    from minitriton.explorer.compile_request import with_own_launch
     from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record
 
-    asked = with_own_launch(asked_of(given))
+    asked = asked_of(given).with_own_launch()
     program = open_program(asked)
     pipeline = program.pipeline()
     return program, record(

@@ -28,7 +28,6 @@ from minitriton.explorer.wire import Json, Question
 from minitriton.host.damaged_files import parse_json, unpacked
 from minitriton.host.seals import is_own, seal
 from minitriton.host.seals import is_trusted as trusted_file
-from minitriton.lab.launches.own_launch import own_launch
 from minitriton.target import OPTIONS_THAT_NAME_FILES, arch_named
 
 
@@ -105,6 +104,15 @@ class CompileRequest:
         """Whether it says what it is compiled for or run with: otherwise the kernel's own file is asked (`own_launch`)."""
         said = self.signature or self.launch or self.grid or self.numbers or self.sizes or self.inputs
         return bool(said or self.kernel_text is not None or ".py" not in self.source)
+
+    def with_own_launch(self) -> CompileRequest:
+        """This request with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
+        from minitriton.lab.launches.own_launch import own_launch
+
+        if self.says_its_launch or (found := own_launch(self.source)) is None:
+            return self
+        named = self.source if ":" in self.source else f"{self.source}:{found.kernel}"
+        return replace(self, launch=str(found.folder), source=named)
 
     def plain(self) -> Question:
         """As JSON can hold it, without what has its default."""
@@ -264,12 +272,3 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> CompileReq
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
         launch=None if launch is None else str(launch.folder), anyway=given.anyway,
     )  # fmt: skip
-
-
-def with_own_launch(asked: CompileRequest) -> CompileRequest:
-    """`asked` with the launch of the kernel's own file, where nothing says what it is compiled for and run with."""
-    found = None if asked.says_its_launch else own_launch(asked.source)
-    if found is None:
-        return asked
-    source = asked.source if ":" in asked.source else f"{asked.source}:{found.kernel}"
-    return replace(asked, launch=str(found.folder), source=source)

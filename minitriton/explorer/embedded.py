@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minitriton.explorer.compile_request import CompileRequest, with_own_launch
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.kept_answers import compile_with_answers
 from minitriton.explorer.packing import file_page
 from minitriton.explorer.session import ExplorerSession
@@ -35,5 +35,5 @@ class ExplorerPage:
 
 def explore(source: str, signature: str = "", **given: Any) -> ExplorerPage:
     """The explorer of a kernel, `FILE.py:kernel` or a name of the corpus; `given` are fields of `CompileRequest`. Raises `MinitritonError`."""
-    asked = with_own_launch(CompileRequest(source, signature, **given))
+    asked = CompileRequest(source, signature, **given).with_own_launch()
     return ExplorerPage(file_page([compile_with_answers(ExplorerSession(), asked, triton=False)]))

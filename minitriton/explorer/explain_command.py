@@ -25,7 +25,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.explorer.accesses import accesses
-from minitriton.explorer.compile_request import asked_of, with_own_launch
+from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.in_flight import rows, text_of_rows
 from minitriton.explorer.session import ExplorerSession, inspect_compile
@@ -46,7 +46,7 @@ def run_explain(given: argparse.Namespace) -> int:
     path, _, line = str(given.source).rpartition(":")
     if given.triton:
         raise MinitritonError("--triton compares whole kernels, not lines", help="write FILE.py:kernel --triton")
-    asked = with_own_launch(asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}"))
+    asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}").with_own_launch()
     session = ExplorerSession()
     with noting_choices() as made:
         opened = session.opened(asked)
@@ -90,9 +90,8 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
         return named
     around = [one.name for one in kernels if one.lineno <= line <= (one.end_lineno or one.lineno)]
     if around:
-        return _outermost(
-            around[0], kernels, {ast.unparse(n.value) for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
-        )
+        launched = {ast.unparse(n.value) for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+        return _outermost(around[0], kernels, launched)
     if len(kernels) == 1:
         return kernels[0].name
     raise MinitritonError(

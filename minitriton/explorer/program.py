@@ -175,7 +175,11 @@ def open_program(asked: CompileRequest) -> RequestedProgram:
         task, known = _of_corpus(asked)
         source = task.source
     target = target_named(arch or default_arch())
-    options = options_for(target, **{**known, **source.parse_options(), **given})
+    said = {**source.parse_options(), **given}
+    is_open = "num_warps" not in said and "choose_warps" in options_for(target).LAUNCHED
+    if is_open and {**known, **said}.get("choose_warps"):
+        known = {name: value for name, value in known.items() if name != "num_warps"}  # chosen anew, with the reason
+    options = options_for(target, **{**known, **said})
     chosen = _with_chosen_warps(source, target, options) if getattr(options, "choose_warps", False) else options
     return RequestedProgram(asked, source, target, chosen, task, recorded, default_warps=options.num_warps)
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from minitriton.commands.shared_options import progress
 from minitriton.errors import MinitritonError
-from minitriton.explorer.compile_request import asked_of, with_own_launch
+from minitriton.explorer.compile_request import asked_of
 from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.terminal import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.lab.device_memory import run_on_gpu
+from minitriton.lab.report import one_of_each
 from minitriton.runtime.cuda_driver import get_cuda_driver, has_gpu
 from minitriton.target import POISON
 
@@ -32,7 +33,7 @@ def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
     if given.poison:
         given.option.append(f"instrumentation_mode={POISON!r}")
-    asked = with_own_launch(asked_of(given))
+    asked = asked_of(given).with_own_launch()
     if given.gpu:
         if not has_gpu():
             raise MinitritonError("no GPU was found", help="leave out --gpu: the emulator counts, and needs none")
@@ -103,7 +104,7 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
             heat = RED if one.instructions > most / 2 else YELLOW if one.instructions > most / 8 else ""
             shown = text[line - 1].rstrip() if line <= len(text) else ""
             lines.append(f"{painted(cells, heat, colour)}  {line:>4} {shown}")
-            lines += [painted(f"{'':45}  ^ {finding}", RED, colour) for finding in dict.fromkeys(one.findings)]
+            lines += [painted(f"{'':45}  ^ {finding}", RED, colour) for finding in one_of_each(one.findings)]
     lines += [painted(f"{'':45}  {finding}", RED, colour) for finding in ran.elsewhere]
     if ran.doubt:
         lines.append(f"{'':45}  {ran.doubt}")

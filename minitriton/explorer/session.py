@@ -23,7 +23,7 @@ from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import patterns_of
 from minitriton.explorer.array_distance import distance
-from minitriton.explorer.compile_request import CompileRequest, with_own_launch
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.compiles import Compiles, RecordedCompile
 from minitriton.explorer.execution import Ran, run_program, traced_run
 from minitriton.explorer.failures import answered
@@ -122,7 +122,7 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     if given.get("opens"):
         require_program(asked)
         remember([asked])
-        asked = with_own_launch(asked)
+        asked = asked.with_own_launch()
     if given.get("again"):
         session.forget(asked)
     match given.get("look"):

@@ -118,7 +118,7 @@ def _pipeline(given: argparse.Namespace, source: Source, launch: Launch) -> Pipe
 
 def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
-    from minitriton.commands.kernel_files import is_corpus_name
+    from minitriton.commands.kernel_files import is_corpus_name, load_kernel
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.own_launch import own_launch
     from minitriton.lab.launches.recorded import read_launch
@@ -126,14 +126,17 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     from minitriton.lab.parameters import architecture_of
     from minitriton.target import default_arch, options_for, target_named
 
+    said = given.signature or given.launch or given.grid or given.arg or given.size or given.inputs
+    if not said and given.kernel and ".py" in given.kernel:
+        load_kernel(given.kernel)  # raises for a file of several kernels, of which none is named
+        own = own_launch(given.kernel)
+        given.launch = None if own is None else str(own.folder)
     recorded = read_launch(given.launch) if given.launch else None
     given.kernel = given.kernel or (recorded and recorded.reference)
     if not given.kernel:
         raise MinitritonError("nothing is named to be checked", help="name FILE.py:kernel, IR text, or --launch DIR")
     if recorded is None and is_corpus_name(given.kernel):
         return _corpus_launch(given)
-    if recorded is None and not (given.signature or given.grid or given.arg or given.size or given.inputs):
-        recorded = own_launch(given.kernel)
     source, parameters = _source(given, recorded)
     arch = given.arch or architecture_of(source) or (recorded.arch if recorded else default_arch())
     target = target_named(arch)
@@ -249,7 +252,7 @@ def launch_arguments(
             parameters.kinds,
             run_once,
             sizes=lengths,
-            numbers=numbers,
+            numbers=parameters.with_strides(numbers),
             contents=contents,
             divisible=parameters.divisible,
             seed=seed,

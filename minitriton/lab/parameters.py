@@ -6,11 +6,13 @@ add.ptx     .entry add(.param .u64 .ptr add_param_0, .param .u32 add_param_1, ..
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute
 
+from minitriton.commands.inferred_signature import strides_as_used
 from minitriton.commands.signature import DIVISIBLE
 from minitriton.commands.signature_text import split_items, typed
 from minitriton.dialects import tt
@@ -21,6 +23,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import FP8
 from minitriton.pipeline.ast_source import ASTSource, TypeName
 from minitriton.pipeline.ir_source import IRSource
+from minitriton.runtime.jit import JITFunction
 from minitriton.target import arch_named
 
 Source = ASTSource | IRSource
@@ -29,10 +32,15 @@ Source = ASTSource | IRSource
 
 @dataclass
 class Parameters:
-    """Type names by name, in launch order, and the names of those that are divisible by 16."""
+    """Type names by name, in launch order, the names of those that are divisible by 16, and values for strides that nobody gives."""
 
     kinds: dict[str, str] = field(default_factory=dict[str, str])
     divisible: list[str] = field(default_factory=list[str])
+    strides: dict[str, int] = field(default_factory=dict[str, int])
+
+    def with_strides(self, numbers: Mapping[str, object]) -> dict[str, object]:
+        """`numbers`, and a value for each stride that is not among them."""
+        return {**self.strides, **numbers}
 
 
 def parameters_of(source: Source, signature: str = "") -> Parameters:
@@ -76,6 +84,12 @@ def _of_kernel(source: ASTSource) -> Parameters:
 
     for index, (name, kind) in enumerate(source.signature.items()):
         add(name, (index,), kind)
+    strides = strides_as_used(source.fn) if isinstance(source.fn, JITFunction) else {}
+    found.strides = {
+        name: value
+        for name, value in strides.items()
+        if found.kinds.get(name, "").startswith(("i", "u")) and (value != 1 or name not in found.divisible)
+    }
     return found
 
 

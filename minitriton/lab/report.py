@@ -5,6 +5,8 @@ triton-combine     0.21           31     27  bit-equal          bit-equal       
 my-pass            0.05           27     27  wrong              wrong                yes       -
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -137,7 +139,7 @@ class CheckReport:
             lines += [
                 "",
                 self._of_races(),
-                *(f"  {r}" for r in self.races),
+                *(f"  {r}" for r in one_of_each(self.races)),
             ]
         lines += ["", *self.poison] if self.poison else []
         others = self._other_findings()
@@ -168,7 +170,8 @@ class CheckReport:
         not_run = sum(row.against_before is Verdict.NOT_RUN and row.refusal is None for row in self.rows)
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
-            return f"{len(self.rows)} steps, none wrong{left_out}"
+            races = "; its programs race" if self.races else ""
+            return f"{len(self.rows)} steps, none wrong{races}{left_out}"
         if self.nothing_ran and not self.broken:
             return f"nothing was checked: none of {len(self.rows)} steps could be run"
         if not self.broken and self.poison:
@@ -178,6 +181,19 @@ class CheckReport:
         if all(row.refusal for row in self.broken):
             return f"refused by {', '.join(row.name for row in self.broken)}{left_out}"
         return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"
+
+
+_KIND = re.compile(r"^(?:.*:\d+:\d+: )?[\w-]+(?=: )")
+
+
+def one_of_each(findings: Sequence[str]) -> list[str]:
+    """The first of each kind at each location, with how many more there are."""
+    alike: dict[str, list[str]] = {}
+    for finding in dict.fromkeys(findings):
+        kind = _KIND.match(finding)
+        alike.setdefault(kind[0] if kind else finding, []).append(finding)
+    more = {first: f" and {len(rest)} more of this kind" if rest else "" for first, *rest in alike.values()}
+    return [re.sub(r"(?=\n|$)", more[first], first, count=1) for first in more]
 
 
 def _first_line(finding: str) -> str:

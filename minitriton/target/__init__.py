@@ -201,6 +201,8 @@ class CompileOptions:
         `arch` among `given` names another architecture than that of `target`, to compile for.
         """
         known = {f.name for f in fields(cls)}
+        if given.get("num_warps") is not None:
+            given.pop("choose_warps", None)
         unknown = sorted(set(given) - known)
         if unknown:
             raise MinitritonError(
@@ -224,8 +226,6 @@ class CompileOptions:
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
         if knobs.language.force_disable_fp_fusion:
             values["enable_fp_fusion"] = False
-        if values.get("num_warps") is not None:
-            values.pop("choose_warps", None)
         if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is {target.features.sm}",

@@ -397,3 +397,20 @@ def test_between_a_limit_that_spills_and_none_the_next_one_is_tried(behaves: Cal
     tried = behaves(takes(214, spills={128: 40}))
     assert assembled(kernel("carried=32 loaded=32 reading_loops=1 filled=16 shared_bytes=8192")) == b"168:0"
     assert tried == [None, 128, 168]
+
+
+@pytest.mark.parametrize(
+    ("threads", "free", "spilling", "tried", "taken"),
+    [
+        (64, 155, (64,), [None, 64, 144, 128], b"128:0"),
+        (64, 155, (64, 128), [None, 64, 144, 128], b"144:0"),
+        (256, 88, (), [None, 64, 48], b"48:0"),
+        (256, 48, (), [None], b"48:0"),
+    ],
+    ids=["two CTAs more", "the second spills", "half of the warps and a CTA", "more than half already"],
+)
+def test_dots_by_mma_sync_get_another_cta_up_to_half_of_the_warps(
+    threads: int, free: int, spilling: tuple[int, ...], tried: Tried, taken: bytes, behaves: Callable[..., Tried]
+) -> None:
+    found = behaves(takes(free, spills=dict.fromkeys(spilling, 112)))
+    assert assembled(kernel("dots=4 shared_bytes=12288", threads)) == taken and found == tried

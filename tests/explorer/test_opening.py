@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from minitriton.commands.cli import main
-from minitriton.explorer.compile_request import CompileRequest, with_own_launch
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.start_page import catalogue, remember, require_program
 from minitriton.lab import corpus
 from minitriton.lab.launches.own_launch import own_launch
+from minitriton.lab.report import one_of_each
 
 KERNELS = Path(corpus.KERNELS)
 
@@ -92,7 +93,7 @@ def test_a_signature_that_decorators_complete_is_none_that_is_refused(program: P
 
 
 def test_a_declared_case_is_what_a_kernel_is_opened_with() -> None:
-    asked = with_own_launch(CompileRequest(f"{KERNELS}/softmax.py:softmax"))
+    asked = CompileRequest(f"{KERNELS}/softmax.py:softmax").with_own_launch()
     assert asked.launch is not None
     session = ExplorerSession()
     found = session.answer("inputs", {"asked": asked.plain()})
@@ -104,14 +105,14 @@ def test_a_declared_case_is_what_a_kernel_is_opened_with() -> None:
 def test_the_first_matmul_is_opened_with_the_strides_of_a_launch() -> None:
     found = own_launch("minitriton_kernels/matmul.py:matmul")
     assert found is not None and found.grid == (4, 1, 1)
-    asked = with_own_launch(CompileRequest("minitriton_kernels/matmul.py:matmul"))
+    asked = CompileRequest("minitriton_kernels/matmul.py:matmul").with_own_launch()
     compiled = ExplorerSession().answer("compile", {"asked": asked.plain()})
     assert any("async_copy_global_to_local" in json.dumps(state) for state in compiled["states"])
 
 
 def test_what_is_said_on_the_command_line_comes_before_it() -> None:
     asked = CompileRequest(f"{KERNELS}/softmax.py:softmax", grid="2")
-    assert with_own_launch(asked) is asked
+    assert asked.with_own_launch() is asked
 
 
 def test_the_launch_of_a_program_is_used_and_found_again(program: Path) -> None:
@@ -137,8 +138,29 @@ def test_an_index_out_of_range_is_said_to_come_from_made_up_inputs(
 def test_a_race_is_said_to_come_from_made_up_inputs(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", f"{program}:overlapping"])
     said = capsys.readouterr().out
-    assert "a race, of inputs that were made up" in said and "stride = 100" in said
+    assert "a race, of inputs that were made up" in said and "stride = 112" in said
     assert "your kernel races" not in said
+
+
+def test_a_check_takes_the_launch_of_the_kernels_file(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program.write_text(PROGRAM + LAUNCH)
+    assert main(["check", f"{program}:gathered"]) == 0
+    assert "made up" not in "".join(capsys.readouterr())
+
+
+def test_races_of_one_kind_at_one_line_are_said_once() -> None:
+    found = [
+        "k.py:3:5: global-race: at byte 0\n    ptx:1",
+        "k.py:3:5: global-race: at byte 4\n    ptx:2",
+        "k.py:4:5: global-race: x",
+    ]
+    assert one_of_each(found) == [
+        "k.py:3:5: global-race: at byte 0 and 1 more of this kind\n    ptx:1",
+        "k.py:4:5: global-race: x",
+    ]
+    assert one_of_each(["thread-race: at byte 0", "thread-race: at byte 8"]) == [
+        "thread-race: at byte 0 and 1 more of this kind"
+    ]
 
 
 def test_passes_are_left_out_of_a_check(capsys: pytest.CaptureFixture[str]) -> None:

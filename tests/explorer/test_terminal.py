@@ -119,7 +119,9 @@ def test_warps_of_a_kernel_are_those_that_its_launch_takes(tmp_path: Path, capsy
     file = tmp_path / "centred.py"
     file.write_text(LAUNCHED)
     text = said(capsys, "explain", f"{file}:centred")
-    assert re.search(r"warps a block +8\n", text)
+    assert re.search(r"warps a block +8\n", text) and "8 warps are chosen: with the default of 4," in text
+    line = 1 + LAUNCHED.splitlines().index("    x = tl.load(x_ptr + i)")
+    assert "tensor<32768xf32>" in said(capsys, "explain", f"{file}:{line}")
     given = said(capsys, "explain", f"{file}:centred", "--option", "num_warps=16")
     assert re.search(r"warps a block +16\n", given) and "are chosen" not in given
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.compile_request import CompileRequest, with_own_launch
+from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.session import ExplorerSession
 
 MATMUL = "minitriton_kernels/matmul.py:matmul"
@@ -45,7 +45,7 @@ def test_tiles_that_do_not_fit_say_what_they_lack() -> None:
 
 
 def test_the_sizes_are_those_of_the_kernels_own_launch() -> None:
-    found = tiles_of(ExplorerSession(), with_own_launch(CompileRequest("minitriton_kernels/layer_norm.py:layer_norm")))
+    found = tiles_of(ExplorerSession(), CompileRequest("minitriton_kernels/layer_norm.py:layer_norm").with_own_launch())
     assert "n_cols=1500" in found["sizes"] and "n_cols=1500" in found["title"]
 
 
@@ -60,7 +60,7 @@ def test_the_sizes_are_those_of_the_kernels_own_launch() -> None:
     ],
 )  # fmt: skip
 def test_the_grid_follows_the_tiles(asked: CompileRequest, programs: Callable[[Any], tuple[int, ...]]) -> None:
-    found = tiles_of(ExplorerSession(), with_own_launch(asked))
+    found = tiles_of(ExplorerSession(), asked.with_own_launch())
     for config, grid in zip(found["configs"], found["grids"], strict=True):
         wanted = programs(config)
         assert tuple(map(int, grid.split(",")))[: len(wanted)] == wanted

@@ -12,6 +12,7 @@ from minitriton.commands.cli import main
 from minitriton.commands.shared_options import add_pipeline_edits, edited
 from minitriton.lab import Configuration, Space, corpus, search
 from minitriton.lab.sweeping.reducing import minimal, options_of
+from minitriton.lab.sweeping.search import difference
 from minitriton.lab.sweeping.space import parse_steps
 
 
@@ -65,3 +66,12 @@ def test_a_search_leaves_what_matters_and_prints_options_that_reproduce_it(capsy
     assert found.text().endswith(f"\n    {found.options}")
     assert main(["check", "held_stencil", *shlex.split(found.options), "--no-poison"]) == 0
     assert "78 steps, none wrong" in capsys.readouterr().out
+
+
+def test_a_setting_is_not_said_again_as_an_option_of_a_pass() -> None:
+    first, warps = (
+        "cse,convert-triton-to-tritongpu{target=cuda:90}",
+        "convert-triton-to-tritongpu{target=cuda:90 num-warps=1}",
+    )
+    assert difference(first, f"[num_warps=1] cse,{warps}") == ["  [] -> [num_warps=1]"]
+    assert len(difference(first, f"[num_warps=2] cse,{warps}")) == 3

@@ -34,7 +34,8 @@ def inputs() -> dict[str, object]:
 
 
 def test_a_function_is_swept_with_its_inputs() -> None:
-    table = lab.sweep([doubled], count=2, inputs=inputs(), grid=(2,))
+    table = lab.sweep([doubled], count=2, inputs={**inputs(), "grid": (2,)})
+    assert np.prod(table.records[0].metrics["programs"]) == 2
     assert len(table) >= 1
     assert {record.kernel.partition("-")[0] for record in table.records} == {"doubled"}
     assert all(record.result is lab.Class.RIGHT for record in table.records)
@@ -55,6 +56,14 @@ def test_a_file_needs_no_signature(tmp_path: Path) -> None:
     path = tmp_path / "scaled.py"
     path.write_text(KERNEL)
     assert all(record.result is lab.Class.RIGHT for record in lab.sweep(f"{path}:scaled", count=1).records)
+
+
+def test_a_file_that_launches_its_kernel_is_swept_as_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "scaled.py"
+    call = "scaled[(3,)](np.ones(96, np.float32), np.ones(96, np.float32), 96, BLOCK=32)"
+    path.write_text(f"import numpy as np\n{KERNEL}\nif __name__ == '__main__':\n    {call}\n")
+    (record,) = lab.sweep(f"{path}:scaled", count=1).records
+    assert (record.result, record.metrics["programs"]) == (lab.Class.RIGHT, 3)
 
 
 def test_an_input_that_is_missing_is_said_at_the_callers_line() -> None:

@@ -191,7 +191,7 @@ def test_the_number_of_warps_that_a_launch_chooses_is_recorded(tmp_path: Path) -
         kernel = _softmax[(1,)](x, np.empty_like(x), BLOCK=32768)
         _softmax[(1,)](x, np.empty_like(x), BLOCK=32768, num_warps=4)
     found = [read_launch(one.folder).options for one in recorder.recorded if one.folder]
-    assert found == [{"num_warps": 8}, {"num_warps": 4}] and kernel.metadata.num_warps == 8
+    assert found == [{"num_warps": 8, "choose_warps": True}, {"num_warps": 4}] and kernel.metadata.num_warps == 8
 
 
 def test_large_arrays_are_left_out_and_made_up(tmp_path: Path) -> None:

@@ -168,12 +168,24 @@ def test_an_iteration_reads_for_the_next_one_before_it_copies(monkeypatch: pytes
     assert [loop.count("bar.sync") for loop in loops] == [loops[0].count("bar.sync"), loops[0].count("bar.sync") - 1]
 
 
-@pytest.mark.parametrize(("columns", "is_ahead"), [(128, False), (64, True)])
-def test_plain_dots_read_ahead_unless_that_costs_a_cta(columns: int, is_ahead: bool) -> None:
-    """64x128x64 needs 160 registers for accumulators and whole operands; of 64x64x64 shared memory holds no more CTAs either way."""
-    options: dict[str, Any] = {"num_warps": 4, "num_stages": 3}
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "stages", "is_ahead"),
+    [
+        (64, 128, 64, 3, False),
+        (64, 64, 64, 3, True),
+        (32, 64, 32, 3, False),
+        (32, 32, 128, 3, False),
+        (32, 32, 128, 4, True),
+    ],
+)
+def test_plain_dots_read_ahead_unless_that_costs_a_cta_or_shows_a_load(
+    rows: int, columns: int, depth: int, stages: int, is_ahead: bool
+) -> None:
+    """64x128x64 needs 160 registers for accumulators and whole operands; of 64x64x64 shared memory holds no more CTAs either way. 32x64x32 takes
+    less time than half a load takes, of all CTAs of an SM."""
+    options: dict[str, Any] = {"num_warps": 4, "num_stages": stages}
     types = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"}
-    constants = {"M": 64, "N": columns, "K": 64, "WAY": 0}
+    constants = {"M": rows, "N": columns, "K": depth, "WAY": 0}
     attributes = {(index,): [["tt.divisibility", 16]] for index in range(4)}
     text = pipeline(80, "minitriton-split-chains", options)
     source = triton.compiler.ASTSource(matmul, types, constants, attributes)

@@ -172,7 +172,7 @@ def _with_chosen_warps(
     except MinitritonError:  # of the launch
         return options
     is_open = not isinstance(made, CompiledKernel) or getattr(made.metadata, "choose_warps", True)
-    return options if is_open else {**options, "num_warps": made.metadata.num_warps}
+    return options if is_open else {**options, "num_warps": made.metadata.num_warps, "choose_warps": True}
 
 
 _OPTIONS = frozenset((*CUDAOptions.__dataclass_fields__, *HIPOptions.__dataclass_fields__))

@@ -7,12 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitriton.commands.inferred_signature import inferred_signature
-from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.shared_options import add_arch, is_launch
 from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
-from minitriton.lab.launches.own_launch import own_launch
 from minitriton.lab.sweeping.references import references
 from minitriton.lab.sweeping.space import SPACE_WORDS, Space, foreign_passes
 from minitriton.pipeline.pass_registry import load_own_passes
@@ -47,12 +44,10 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
     load_own_passes()
     from minitriton.lab.command import grid_of, named
 
-    if not (given.signature or given.grid or given.size):
-        kernels = [_own_launch(name) for name in kernels]
     found = references(
         kernels,
         signature=given.signature,
-        grid=grid_of(given.grid or "2"),
+        **({"grid": grid_of(given.grid)} if given.grid else {}),
         numbers=tuple(named(given.arg).items()),
         sizes=tuple(named(given.size).items()),
         options=tuple(named(given.option).items()),
@@ -63,14 +58,6 @@ def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Referen
     if not any(".py:" in one.kernel for one in found):
         _require_nothing_unused(given, found)
     return found
-
-
-def _own_launch(name: str) -> str:
-    """Of FILE.py:kernel whose body does not say what it takes, the folder with the launch that the file itself makes, if it makes one."""
-    if ".py:" not in name or inferred_signature(load_kernel(name)).fits:
-        return name
-    launch = own_launch(name)
-    return name if launch is None else str(launch.folder)
 
 
 def _require_nothing_unused(given: argparse.Namespace, kernels: list[Reference]) -> None:

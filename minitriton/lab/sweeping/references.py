@@ -1,7 +1,7 @@
 """A kernel by how to find it: small, picklable, and as text on a command line.
 
 running_sums                          a kernel of the corpus
-my_kernels.py:softmax                 a kernel of a file, with --signature, --grid, --arg, --size
+my_kernels.py:softmax                 a kernel of a file, as the file launches it, or with --signature, --grid, --arg, --size
 recorded/003-softmax                  a launch that `minitriton record` wrote, with its own inputs
 """
 
@@ -31,6 +31,7 @@ from minitriton.host.json_values import of_json
 from minitriton.host.source_text import line_at
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
+from minitriton.lab.launches.own_launch import own_launch
 from minitriton.lab.launches.recorded import read_launch
 from minitriton.lab.launches.recorder import Recorder
 from minitriton.lab.parameters import Parameters, parameters_of
@@ -64,6 +65,8 @@ class Reference:
     those that register passes. Edited, they make another kernel."""
     run: bool = True
     """Whether what it compiles to is run: without, records say nothing about numbers."""
+    recorded: str = ""
+    """The folder of the launch that the kernel's own file makes, where nothing else says what it is run with."""
     made: str = ""
     """A digest of the first IR, as the process that evaluated had it: modules that the kernel's file imports are in it. Not in a
     reference before that."""
@@ -121,7 +124,7 @@ class Reference:
             load_plugin(path)
         for file in self.files:
             corpus.add(file)
-        if is_launch(self.kernel):
+        if is_launch(self.kernel) or self.recorded:
             return self._of_launch()
         if ".py:" not in self.kernel:
             found = corpus.task(self.kernel, seed=self.seed, arch=self.arch)
@@ -135,7 +138,7 @@ class Reference:
         from minitriton.lab.launches.replay import arguments_of, source_of
         from minitriton.pipeline.ir_source import IRSource
 
-        launch = read_launch(self.kernel)
+        launch = read_launch(self.recorded or self.kernel)
         reference, numbers = launch.reference, dict(self.numbers)
         source = (
             source_of(launch, load_kernel(reference), numbers)
@@ -174,7 +177,8 @@ class _Generated:
     def __call__(self) -> Arguments:
         reference = self.reference
         return generate_arguments(
-            self.parameters.kinds, self._run_once, sizes=dict(reference.sizes), numbers=dict(reference.numbers),
+            self.parameters.kinds, self._run_once, sizes=dict(reference.sizes),
+            numbers=self.parameters.with_strides(dict(reference.numbers)),
             divisible=self.parameters.divisible, seed=reference.seed,
         )  # fmt: skip
 
@@ -204,12 +208,18 @@ def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
             names.append(corpus.find(kernel).name)
     loads = shared.get("loads", ())
     loaded = [Path(str(file)) for file in loads] if instance_of(loads, TUPLE) else []
-    return [replace(Reference(name), content=_content_of(name, loaded), **shared) for name in dict.fromkeys(names)]
+    is_open = not any(shared.get(key) for key in ("signature", "grid", "numbers", "sizes"))
+    found: list[Reference] = []
+    for name in dict.fromkeys(names):
+        own = own_launch(name) if is_open and ".py:" in name else None
+        recorded = "" if own is None else str(own.folder)
+        found.append(replace(Reference(name), content=_content_of(name, loaded, recorded), recorded=recorded, **shared))
+    return found
 
 
-def _content_of(name: str, loaded: list[Path]) -> str:
+def _content_of(name: str, loaded: list[Path], recorded: str = "") -> str:
     digest, is_any = hashlib.blake2b(digest_size=8), False
-    for file in [*_files_of(name), *loaded]:
+    for file in [*_files_of(name), *(_files_of(recorded) if recorded else ()), *loaded]:
         if file.is_file():
             digest.update(hashlib.blake2b(read_regular(file)).digest())
             is_any = True
@@ -239,7 +249,7 @@ def of_store(store: Store) -> dict[str, Reference]:
         if reference.names_code and name not in mine:
             raise store.of_another_user(name)
         if reference.content and reference.content != _content_of(
-            reference.kernel, [Path(one) for one in reference.loads]
+            reference.kernel, [Path(one) for one in reference.loads], reference.recorded
         ):
             warnings.warn(f"files of {name} have changed since {store.path} was written", RuntimeWarning, stacklevel=2)
     return found
@@ -250,7 +260,7 @@ def _of_group(name: str) -> list[str]:
 
 
 Inputs = Mapping[str, object] | Sequence[object]
-"""What a kernel is called with: values by parameter, in order or by name, and compile options (`num_warps`) by name."""
+"""What a kernel is called with: values by parameter, in order or by name, and compile options (`num_warps`) and `grid` by name."""
 
 
 def references_of(kernels: object, inputs: Inputs | None = None, grid: tuple[int, ...] = (1,)) -> list[Reference]:
@@ -280,6 +290,8 @@ def reference_of_call(kernel: KernelInterface, inputs: Inputs | None, grid: tupl
         raise _at_caller(f"{kernel!r} is not a @jit function", "pass the function that @triton.jit made")
     names = jitted.arg_names
     given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs or (), strict=False))
+    if "grid" not in names and isinstance(said := given.pop("grid", None), tuple):
+        grid = cast("tuple[int, ...]", said)
     values = {one.name: one.default for one in jitted.params if one.has_default} | given
     if missing := [name for name in names if name not in values]:
         takes = f"inputs={{{', '.join(f'{name!r}: ...' for name in names)}}}, grid=(...)"

@@ -10,6 +10,7 @@ Only right programs count. Of the best one the edits that matter are left: those
 
 import contextlib
 import random
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -264,7 +265,7 @@ def difference(before: str, after: str) -> list[str]:
     import difflib
 
     first, second = Configuration.parse(before), Configuration.parse(after)
-    a, b = ([format_step(step) for step in configuration.pipeline.steps] for configuration in (first, second))
+    a, b = (_steps_of(configuration) for configuration in (first, second))
     lines: list[str] = []
     if first.settings != second.settings:
         lines.append(f"  [{settings_text(first.settings)}] -> [{settings_text(second.settings)}]")
@@ -274,6 +275,16 @@ def difference(before: str, after: str) -> list[str]:
         follows = f" after {a[a0 - 1]}" if a0 else " at the beginning"
         lines += [f"  - {name}{follows}" for name in a[a0:a1]] + [f"  + {name}{follows}" for name in b[b0:b1]]
     return lines
+
+
+def _steps_of(configuration: Configuration) -> list[str]:
+    """The passes as text, without options that only repeat a setting: `num-warps=1` where `num_warps` is 1."""
+    repeated = "|".join(
+        f"{re.escape(name.replace('_', '-'))}={re.escape(str(value))}(?=[ }}])"
+        for name, value in configuration.settings
+    )
+    steps = [format_step(step) for step in configuration.pipeline.steps]
+    return [re.sub(rf" ?(?:{repeated})", "", step).replace("{}", "") for step in steps] if repeated else steps
 
 
 class SearchStore:

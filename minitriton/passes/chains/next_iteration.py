@@ -151,19 +151,25 @@ def _early_position(found: _FirstReads) -> tuple[Operation, int] | None:
 
 
 def read_ahead(
-    loop: scf.ForOp, values: Sequence[SSAValue], last: Operation, *, only_before_copies: bool = False
-) -> bool:
-    """Does what gives `values` an iteration ahead, before `last`, a dot whose result nothing but the next iteration needs. False if it cannot,
-    or, `only_before_copies`, if the reads cannot stand before the copies of their iteration."""
+    loop: scf.ForOp, values: Sequence[SSAValue], last: Operation, in_flight: int | None = None
+) -> str | None:
+    """Does what gives `values` an iteration ahead, before `last`, a dot whose result nothing but the next iteration needs. Says why it did not.
+
+    `in_flight`: only if the reads can stand before the copies of their iteration, and copies are still waited for so many iterations after they start.
+    """
     found = _first_reads(loop, values)
     end = terminator_of(loop)
     if found is None or last in found.ops or not _is_first(found):
-        return False
+        return _OTHER_WORK
     if any(use.operation is not end for result in last.results for use in result.uses):
-        return False
+        return _OTHER_WORK
     early = _early_position(found)
-    if early is None and only_before_copies:
-        return False
+    if in_flight is not None:
+        if early is None:
+            return _OTHER_WORK
+        waits = (op.num.value.data // early[1] for op in found.ops if isinstance(op, ttg.AsyncWaitOp))
+        if (left := min(waits)) < in_flight:
+            return f"copies would be waited for {left} iterations after they start, and a load takes {in_flight}"
     block = loop.body.block
     if early is None or last.next_op is not end:
         last.detach()
@@ -183,7 +189,10 @@ def read_ahead(
     for op in reversed(found.ops):
         if op in found.moving:
             block.erase_op(op)
-    return True
+    return None
+
+
+_OTHER_WORK = "other work stands before them or after its last dot"
 
 
 def _made(

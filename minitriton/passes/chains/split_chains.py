@@ -21,8 +21,8 @@ spill 504 bytes for 320 (0.59 times as fast, H200). Casts and unpacking take reg
 docs/chains.md has figures.
 """
 
-from collections.abc import Iterator
-from math import prod
+from collections.abc import Iterator, Sequence
+from math import ceil, prod
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -33,7 +33,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.analysis.in_flight.rings import VIEWS
 from minitriton.analysis.register_demand import packed_registers
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.facts.launch import features_of, module_of, num_threads
+from minitriton.dialects.facts.launch import features_of, module_of, num_threads, target_text
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.host.frozen import record
@@ -44,7 +44,7 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shap
 from minitriton.pipeline.choice import remark
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, POWERS_OF_TWO, Pass, Property, register_pass
 from minitriton.rewriting.rewriter import Inserter
-from minitriton.target.architectures import LIMITS
+from minitriton.target.architectures import LIMITS, speeds_named
 
 
 @record
@@ -231,6 +231,13 @@ def _makes_room(block: Block, group: _Group, need: int) -> bool:
     return _ctas(block, need) < _ctas(block, need - operands + 2 * operands // group.count)
 
 
+def _iterations_of_a_load(block: Block, dots: Sequence[tt.DotOp], registers: int) -> int:
+    """How many iterations of all CTAs of an SM take as long as a load from memory, if only tensor cores limit them."""
+    speeds = speeds_named(target_text(dots[0]) or "")
+    flops = sum(2 * prod(shape_of(dot.result)) * shape_of(dot.a)[-1] for dot in dots) * max(_ctas(block, registers), 1)
+    return ceil(speeds.memory_latency * speeds.tensor_flops("mma.sync", 16) / flops)
+
+
 def _is_plain(block: Block, group: _Group) -> bool:
     """Whether the dots are in a loop and multiply numbers of 16 bits, read without casts from buffers that the iteration does not fill from
     registers, or in registers already."""
@@ -276,7 +283,7 @@ class SplitChains(Pass, stage="ttgir"):
         for block in dict.fromkeys(dot.parent for dot in ops_of(op, tt.DotOp)):
             assert block is not None
             firsts: list[list[SSAValue]] = []
-            goes_ahead = self.read_ahead == "always"
+            goes_ahead, in_flight = self.read_ahead == "always", 0
             for dots in list(_groups(block)):
                 group = _split_together(dots, self.parts or _ALL)
                 if group is None:
@@ -297,15 +304,14 @@ class SplitChains(Pass, stage="ttgir"):
                 )
                 if self.read_ahead == "" and not firsts:
                     goes_ahead = is_plain and len(dots) == 1 and not _makes_room(block, group, need)
+                    in_flight = _iterations_of_a_load(block, dots, need)
                 firsts.append(_split(group))
             loop = block.parent_op()
             if firsts and goes_ahead and isinstance(loop, scf.ForOp):
                 last = [each for each in block.ops if isinstance(each, tt.DotOp)][-1]
-                if not read_ahead(loop, firsts[0], last, only_before_copies=self.read_ahead == ""):
-                    remark(
-                        loop,
-                        "the first reads of this loop stay in their iteration: other work stands before them or after its last dot",
-                    )
+                kept = read_ahead(loop, firsts[0], last, in_flight if self.read_ahead == "" else None)
+                if kept is not None:
+                    remark(loop, f"the first reads of this loop stay in their iteration: {kept}")
             changed |= bool(firsts)
         return changed
 
