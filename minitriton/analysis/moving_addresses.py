@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import MovesElements
@@ -110,18 +110,9 @@ class _Addresses:
 
     def _unknown(self, value: SSAValue) -> Moving | None:
         """A number that is not known, but is the same in all iterations."""
-        if instance_of(value.type, TensorType) or self._is_inside(value):
+        if instance_of(value.type, TensorType) or self.body.is_ancestor(value.owner):
             return None
         return _still({value: 1})
-
-    def _is_inside(self, value: SSAValue) -> bool:
-        block: Block | None = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        while block is not None:
-            if block is self.body:
-                return True
-            around = block.parent_op()
-            block = around.parent if around is not None else None
-        return False
 
     def _of_argument(self, argument: BlockArgument) -> Moving | None:
         """The loop's own counter, or what it adds the same to in every iteration."""

@@ -297,20 +297,12 @@ class TileAddresses:
                 return None
             step = self.of(op.operands[1])
             if not step.is_uniform or any(
-                isinstance(f, Remainder) or _is_inside(f, block) for product in step.start for f in product
+                isinstance(f, Remainder) or block.is_ancestor(f.owner) for product in step.start for f in product
             ):
                 return None
             total = plus(total, step.start)
             value = op.operands[0]
         return total
-
-
-def _is_inside(value: SSAValue, block: Block) -> bool:
-    owner = value.block if isinstance(value, BlockArgument) else value.owner.parent_block()
-    while owner is not None and owner is not block:
-        parent = owner.parent_op()
-        owner = None if parent is None else parent.parent
-    return owner is block
 
 
 def _is_pointer(value: SSAValue) -> bool:

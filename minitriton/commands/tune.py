@@ -81,6 +81,8 @@ def _of_file(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Ranking,
     sizes = sizes_of(arguments.size, kernel)
     fixed, known, made_up = _items(kernel, arguments.signature, sizes)
     for name, size in sizes.items():
+        if not arguments.signature and fixed.get(name) in (f"{name}=1", f"{name}=i32:{DIVISIBLE}"):
+            fixed[name] = f"{name}=i32"  # the size that is given comes before a stride that was made up
         if fixed.get(name) == f"{name}=i32" and size == 1:
             fixed[name] = f"{name}=1"  # as a launch specializes it: a stride of 1 makes neighbours contiguous
         elif fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:

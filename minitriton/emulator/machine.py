@@ -15,8 +15,7 @@ from minitriton.emulator.batch import Batch
 from minitriton.emulator.endless import FIRST, Repetition
 from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.memory.device_shadow import Rerun
-from minitriton.emulator.operations.barrier_checks import check_completed
-from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
+from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals, check_completed
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Reported

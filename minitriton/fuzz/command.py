@@ -8,6 +8,7 @@ minitriton fuzz --seed 1 --only 1742                               one kernel of
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -37,32 +38,43 @@ def add_fuzz_command(commands: Subcommands) -> None:
     fuzz.add_argument(
         "--kind", choices=("tiles", "control-flow", "gluon"), default="tiles", help="of kernels (default: %(default)s)"
     )
-    fuzz.add_argument("--count", type=count_from(1), default=100, help="kernels (default: %(default)s)")
-    fuzz.add_argument("--first", type=count_from(0), default=0, help="number of the first kernel")
-    fuzz.add_argument("--seed", type=int, default=0, help="of the run; kernel K of a seed is always the same")
-    fuzz.add_argument(
-        "--only", type=count_from(0), metavar="K", help="run kernel K by itself and print its source and numbers"
-    )
-    fuzz.add_argument(
-        "--jobs",
-        type=count_from(0),
-        default=os.cpu_count() or 1,
-        help="processes; 0: none but this, which waits for ever for what hangs (default: %(default)s)",
-    )
+    add_campaign_arguments(fuzz, "kernel", 100)
     fuzz.add_argument(
         "--oracles",
         help="of interpreter, ttir, ttgir, emulator, emulator-sm80, gpu; of tiles also triton, of control flow also python "
         "(default: interpreter,ttir,ttgir,emulator,triton; python,interpreter,ttir,emulator,emulator-sm80)",
     )
     add_arch(fuzz)
-    fuzz.add_argument("--seconds", type=seconds_of, metavar="S", help="end the run after this time, whatever the count")
-    fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
     fuzz.add_argument(
         "--shrink-seconds", type=float, default=30.0, help="to make one finding smaller (default: %(default)s)"
     )
-    add_json(fuzz)
     add_time_limit(fuzz, 20.0)
     fuzz.set_defaults(run=run)
+
+
+def add_campaign_arguments(parser: argparse.ArgumentParser, what: str, count: int, least_jobs: int = 0) -> None:
+    """What says which runs of a seed there are, over how many processes, for how long, and where the account goes."""
+    parser.add_argument("--count", type=count_from(1), default=count, help=f"{what}s (default: %(default)s)")
+    parser.add_argument("--first", type=count_from(0), default=0, help=f"number of the first {what}")
+    parser.add_argument("--seed", type=int, default=0, help=f"of the run; {what} K of a seed is always the same")
+    parser.add_argument(
+        "--only",
+        type=count_from(0),
+        metavar="K",
+        help=f"run {what} K by itself, in this process, and print what it says",
+    )
+    here = "" if least_jobs else "; 0: none but this, which waits for ever for what hangs"
+    parser.add_argument(
+        "--jobs",
+        type=count_from(least_jobs),
+        default=os.cpu_count() or 1,
+        help=f"processes{here} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds", type=seconds_of, metavar="S", help="end the run after this time, whatever the count"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes, and a file for each finding")
+    add_json(parser)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -74,13 +86,13 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    from minitriton.fuzz.kinds import KINDS
+    from minitriton.fuzz.kinds import fuzz_kernel, kind_named
     from minitriton.fuzz.running import campaign
     from minitriton.fuzz.running.campaign import as_json, as_text
 
     if given.out is not None:
         make_folder(given.out)
-    kind = KINDS[given.kind]
+    kind = kind_named(given.kind)
     oracles = chosen_oracles(",".join(kind.default) if given.oracles is None else given.oracles, kind.oracles)
     if given.only is not None and given.json:
         given.first, given.count = given.only, 1
@@ -101,7 +113,13 @@ def _run(given: argparse.Namespace) -> int:
     numbers = range(given.first, given.first + given.count)
     with time_limit(given.emulator_seconds):
         summary = campaign.run(
-            given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds, work=kind.work
+            given.seed,
+            numbers,
+            oracles,
+            given.jobs,
+            watch,
+            most_seconds=given.seconds,
+            work=functools.partial(fuzz_kernel, kind.name),
         )
     print(json.dumps(as_json(summary))) if given.json else print(as_text(summary))
     if given.out is not None:

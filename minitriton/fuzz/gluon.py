@@ -7,28 +7,23 @@ Every step leaves a tile of the same shape, so that a program without some of it
 """
 
 import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from minitriton.fuzz.generation.elements import ELEMENTS, Element
-from minitriton.fuzz.generation.generator import kernel_seed
+from minitriton.fuzz.kinds import FuzzKind
 from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, verdict_of
-from minitriton.fuzz.running.campaign import KernelReport, guarded_by
 from minitriton.fuzz.running.known import FAILED_PASS, PASS_FAILED, known_layout
 from minitriton.fuzz.running.launch import FuzzedLaunch, placed_arguments
-from minitriton.fuzz.running.oracles import OracleOutcome, available, run_oracles
-from minitriton.fuzz.shrinking import smallest, write_finding
+from minitriton.fuzz.running.oracles import OracleOutcome, run_oracles
 from minitriton.fuzz.tree import Array
 from minitriton.fuzz.validity.access_analysis import Written
 
 NUMPY = "numpy"
 """The oracle that is the reference."""
-GLUON_ORACLES = (NUMPY, "interpreter", "ttgir", "emulator", "emulator-sm80", "triton", "gpu")
 _WAIT = "async_copy.wait_group(0)"
 
 Shape = tuple[int, int]
@@ -316,61 +311,28 @@ def run_program(program: GluonProgram, oracles: Sequence[str]) -> tuple[KernelVe
     return verdict_of(program.arrays, {"y": Written(either_zero=True)}, outcomes), outcomes
 
 
-def fuzz_gluon(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    """Makes and runs program `number` of the run `seed`; what the fuzzer itself fails at is a finding too."""
-    return guarded_by(_fuzz_one, seed, number, oracles)
-
-
-def _fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    start = time.process_time()
-    program = generate(kernel_seed(seed, number))
-    verdict, _ = run_program(program, oracles)
-    findings: list[FuzzFinding] = []
-    known: set[str] = set()
-    for finding in verdict.findings:
-        name = _known(program, finding)
-        if name is None:
-            findings.append(finding)
-        else:
-            known.add(name)
-    features = ("planted",) if program.lacks_wait else ()
-    return KernelReport(
-        number, time.process_time() - start, tuple(findings), tuple(known), tuple(verdict.compared), tuple(verdict.agreeing), features
-    )  # fmt: skip
-
-
-def _known(program: GluonProgram, finding: FuzzFinding) -> str | None:
+def _known(program: GluonProgram, finding: FuzzFinding, oracles: Sequence[str]) -> str | None:
     """The known difference from Triton that explains a finding about Triton alone."""
     if finding.signature.startswith(PASS_FAILED):
         return FAILED_PASS
     return known_layout(program.launch) if finding.signature.startswith(("triton |", "triton:")) else None
 
 
-def shrink(program: GluonProgram, shows: Callable[[GluonProgram], bool], most_seconds: float) -> GluonProgram:
-    """Fewer steps that still show a finding."""
-
-    def candidates(larger: GluonProgram) -> Iterator[GluonProgram]:
-        for position in range(len(larger.steps)):
-            yield replace(larger, steps=larger.steps[:position] + larger.steps[position + 1 :])
-
-    return smallest(program, candidates, shows, most_seconds)
+def candidates(program: GluonProgram) -> Iterator[GluonProgram]:
+    """The program with a step less."""
+    for position in range(len(program.steps)):
+        yield replace(program, steps=program.steps[:position] + program.steps[position + 1 :])
 
 
-def write_reproducer(
-    folder: Path, program: GluonProgram, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
-) -> Path:
-    """Writes the file of a finding."""
-    return write_finding(
-        folder, program, finding, seed, number, oracles, source=source_of(program), modules=[__name__], kind="gluon"
-    )
+def _head(program: GluonProgram) -> str:
+    wait = ", a wait left out: the interpreter and the emulator have to say so" if program.lacks_wait else ""
+    return f"{program.num_warps} warps{wait}"
 
 
-def compare_again(program: GluonProgram, oracles: Sequence[str]) -> int:
-    """Runs a program by the oracles that are at hand and prints what differs. 0 if all agree, else 1."""
-    print(source_of(program))
-    verdict, outcomes = run_program(program, [name for name in oracles if name == NUMPY or available(name)])
-    for finding in verdict.findings:
-        print(f"\n{finding.kind}: {finding.signature}\n{finding.text}")
-    if not verdict.findings:
-        print(f"{'the missing wait is found by' if program.lacks_wait else 'agree:'} {', '.join(outcomes)}")
-    return 1 if verdict.findings else 0
+KIND = FuzzKind(
+    "gluon", (NUMPY, "interpreter", "ttgir", "emulator", "emulator-sm80", "triton", "gpu"),
+    (NUMPY, "interpreter", "emulator", "emulator-sm80", "triton"),
+    lambda seed: (generate(seed), None), lambda program, oracles, _: run_program(program, oracles),
+    source_of, lambda program: program.arrays, _head, candidates, (__name__,), known=_known,
+    features=lambda program, outcomes, oracles: ("planted",) if program.lacks_wait else (),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rewritings of whole loops: a condition around one, one more result.
+"""Rewritings of whole loops: a condition around one, one more result; and which one is around an op.
 
 A loop is put under the condition that it has an iteration, so that what runs once for all iterations can stand before it.
 
@@ -48,3 +48,11 @@ def put_under_condition(loop: scf.ForOp) -> None:
     then.add_op(loop)
     at.at_end(then).insert(scf.YieldOp(*used))
     at.at_end(otherwise).insert(scf.YieldOp(*(operand_values(loop)[3 + result.index] for result in used)))
+
+
+def loop_around(op: Operation) -> scf.ForOp | None:
+    """The innermost `scf.for` around `op`."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, scf.ForOp):
+        around = around.parent_op()
+    return around

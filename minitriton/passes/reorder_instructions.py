@@ -27,7 +27,6 @@ from bisect import bisect_left, bisect_right
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind
@@ -37,6 +36,7 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.fast_paths.op_access import BlockOrder, ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
+from minitriton.passes.loop_rewriting import loop_around
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.pipeline.pass_registry import KEPT_BY_DEFAULT, Pass, Property, register_pass
 from minitriton.rewriting.effects import may_write, own_effects
@@ -102,14 +102,6 @@ def _into_loops(module: ModuleOp) -> None:
     for op, user in moves:
         op.detach()
         cast(Block, user.parent).insert_op_before(op, user)
-
-
-def loop_around(op: Operation) -> Operation | None:
-    """The innermost `scf.for` around `op`."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.ForOp):
-        parent = parent.parent_op()
-    return parent
 
 
 class _Buffers:

@@ -11,9 +11,7 @@ import pytest
 
 from minitriton.explorer.compile_request import CompileRequest, EditedState
 from minitriton.explorer.lessons.exercises import EXERCISES, LESSON_KERNELS, Exercise, Grade, find, grade, recorded
-from minitriton.explorer.lessons.gluon_examples import GLUON_EXAMPLES
-from minitriton.explorer.lessons.tour import TOUR
-from minitriton.explorer.lessons.walks import Stop, Walk
+from minitriton.explorer.lessons.tour import GLUON_EXAMPLES, TOUR, Stop, Walk
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.session import ExplorerSession
 from minitriton.lab.corpus.case import KERNELS

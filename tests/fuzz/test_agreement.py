@@ -8,9 +8,9 @@ import pytest
 from minitriton.fuzz.generation.builder import apply
 from minitriton.fuzz.generation.elements import ELEMENTS
 from minitriton.fuzz.running.agreement import differing, run_case, verdict_of
-from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.known import known_difference
 from minitriton.fuzz.running.oracles import OracleOutcome, available
+from minitriton.fuzz.tiles import KIND
 from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Scalar, Stmt, Store, While
 from minitriton.fuzz.validity.analysis import Analysis, Written
 
@@ -275,6 +275,6 @@ def test_no_difference_between_our_levels_is_known() -> None:
 
 
 def test_every_pair_of_oracles_is_compared() -> None:
-    report = fuzz_one(1, 0, ALL[:3])
+    report = KIND.fuzz(1, 0, ALL[:3])
     assert report.compared == report.agreeing
     assert set(report.compared) == {("interpreter", "ttgir"), ("interpreter", "emulator"), ("ttgir", "emulator")}

@@ -10,6 +10,7 @@ import pytest
 from dying_kernels import DIFFERS, ENDS, HANGS, TRITON_HANGS, run_or_die
 
 from minitriton.commands.cli import main
+from minitriton.fuzz import kinds
 from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import as_json, as_text
@@ -46,8 +47,8 @@ def test_findings_alike_are_counted_together() -> None:
 
 
 def test_what_the_fuzzer_itself_fails_at_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "generate_analysed", lambda seed: 1 / 0)
-    (finding,) = campaign.guarded(1, 2, ["interpreter", "ttgir"]).findings
+    monkeypatch.setattr(kinds, "kernel_seed", lambda seed, number: 1 / 0)
+    (finding,) = kinds.fuzz_kernel("tiles", 1, 2, ["interpreter", "ttgir"]).findings
     assert finding.kind == "crash" and "ZeroDivisionError" in finding.signature
 
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.commands.cli import main
 from minitriton.dialects import tt
 from minitriton.fuzz.control_flow.builder import Block, Buffer, Line, Node, Program, source_of
-from minitriton.fuzz.control_flow.comparison import fuzz_control_flow, run_program, shrink, write_reproducer
+from minitriton.fuzz.control_flow.comparison import KIND, run_program
 from minitriton.fuzz.control_flow.generator import generate
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
@@ -161,16 +161,16 @@ def test_a_finding_shrinks_to_what_it_needs(one_iteration_less: None) -> None:
     def shows(candidate: Program) -> bool:
         return any(f.kind == "difference" for f in run_program(candidate, CHEAP)[0].findings)
 
-    small = source_of(shrink(SUM, shows, 20.0))
+    small = source_of(KIND.shrink(SUM, shows, 20.0))
     assert small.count("tl.store") == 1 and "if" not in small and "for i in" in small
 
 
 def test_a_reproducer_runs_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finding = FuzzFinding("difference", "python | ttir", "some text")
-    paths = [write_reproducer(tmp_path, SUM, finding, 1, 2, CHEAP) for _ in range(2)]
+    paths = [KIND.write(tmp_path, SUM, finding, 1, 2, CHEAP) for _ in range(2)]
     assert [path.name for path in paths] == ["control_flow_1_2.py", "control_flow_1_2_2.py"]
     module: dict[str, Any] = runpy.run_path(str(paths[0]))
-    compare: Callable[[Program, tuple[str, ...]], int] = module["compare_again"]
+    compare: Callable[[Program, tuple[str, ...]], int] = module["KIND"].compare_again
     assert module["PROGRAM"] == SUM and compare(module["PROGRAM"], CHEAP) == 0
     assert "agree: python, interpreter, ttir" in capsys.readouterr().out
 
@@ -198,7 +198,7 @@ def test_a_run_that_ends_early_says_how_to_go_on(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("first", [50, 55])
 def test_the_levels_agree_on_some_programs(first: int) -> None:
     for number in range(first, first + 5):
-        report = fuzz_control_flow(1, number, (*CHEAP, "emulator", "emulator-sm80"))
+        report = KIND.fuzz(1, number, (*CHEAP, "emulator", "emulator-sm80"))
         assert not report.findings, (
             f"minitriton fuzz --kind control-flow --seed 1 --only {number}\n{report.findings[0]}"
         )

@@ -10,7 +10,7 @@ import pytest
 from minitriton.commands.cli import main
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.generation.generator import kernel_seed
-from minitriton.fuzz.gluon import GluonProgram, GluonStep, generate, run_program, shrink, source_of, write_reproducer
+from minitriton.fuzz.gluon import KIND, GluonProgram, GluonStep, generate, run_program, source_of
 
 ORACLES = ("numpy", "interpreter", "emulator")
 
@@ -60,10 +60,10 @@ def test_a_wrong_number_is_a_finding_that_is_made_smaller(tmp_path: Path, capsys
     def shows(candidate: GluonProgram) -> bool:
         return any(f.kind == "difference" for f in run_program(candidate, ORACLES)[0].findings)
 
-    small = shrink(program, shows, 60.0)
+    small = KIND.shrink(program, shows, 60.0)
     assert small.steps == (wrong,) and "v + 1" in source_of(small)
     finding = run_program(small, ORACLES)[0].findings[0]
-    path = write_reproducer(tmp_path, small, finding, 1, 2, ORACLES)
+    path = KIND.write(tmp_path, small, finding, 1, 2, ORACLES)
     scope: dict[str, object] = {"__name__": "reproducer"}
     exec(path.read_text(), scope)
     assert scope["PROGRAM"] == small

@@ -2,8 +2,8 @@
 
 import pytest
 
-from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.oracles import available
+from minitriton.fuzz.tiles import KIND
 
 SEED = 2026
 BATCHES, OWN_ONLY, WITH_TRITON = 15, 15, 5
@@ -11,7 +11,7 @@ BATCHES, OWN_ONLY, WITH_TRITON = 15, 15, 5
 
 def check(numbers: range, oracles: list[str]) -> None:
     for number in numbers:
-        report = fuzz_one(SEED, number, oracles)
+        report = KIND.fuzz(SEED, number, oracles)
         assert not report.findings, f"minitriton fuzz --seed {SEED} --only {number}\n{report.findings[0].text}"
         assert report.compared == report.agreeing or report.known
 

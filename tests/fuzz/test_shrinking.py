@@ -13,13 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
 from minitriton.dialects import arith
-from minitriton.fuzz import reproducer
 from minitriton.fuzz.generation.generator import generate, kernel_seed
+from minitriton.fuzz.kinds import FuzzKind, tree_text
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.reproducer import candidates, shrink, write_reproducer
 from minitriton.fuzz.running import oracles as oracles_module
 from minitriton.fuzz.running.agreement import FuzzFinding, run_case
-from minitriton.fuzz.shrinking import tree_text
+from minitriton.fuzz.tiles import KIND, candidates
 from minitriton.fuzz.tree import Apply, Kernel, expressions, parts, statements
 from minitriton.fuzz.validity.analysis import analyse
 from minitriton.fuzz.validity.facts import Unsound
@@ -42,7 +41,7 @@ def first_kernel(wanted: str) -> Kernel:
 
 @pytest.mark.parametrize("wanted", ["xor", "cumsum", "where"])
 def test_what_does_not_matter_is_dropped(wanted: str) -> None:
-    kernel = shrink(first_kernel(wanted), lambda k: wanted in operations(k), 20.0)
+    kernel = KIND.shrink(first_kernel(wanted), lambda k: wanted in operations(k), 20.0)
     assert operations(kernel).count(wanted) == 1
     assert len(list(statements(kernel.body))) <= 8
     assert kernel.grid == (1,) and kernel.num_warps == 1
@@ -89,13 +88,13 @@ def shows(kernel: Kernel) -> bool:
 def test_a_broken_pass_is_found_and_shrunk_to_what_shows_it(broken_compiler: None, tmp_path: Path) -> None:
     kernels = (generate(kernel_seed(5, number)) for number in range(200))
     kernel = next(k for k in kernels if "max" in operations(k) and shows(k))
-    small = shrink(kernel, shows, 8.0)
+    small = KIND.shrink(kernel, shows, 8.0)
     assert shows(small)
     assert len(source_of(small).splitlines()) < 0.7 * len(source_of(kernel).splitlines())
     assert "max" in operations(small)
     (finding,) = run_case(small, ORACLES).verdict.findings
     assert finding.signature == "interpreter | emulator: test-maximum-is-minimum"
-    path = write_reproducer(tmp_path, small, finding, 5, 0, ORACLES)
+    path = KIND.write(tmp_path, small, finding, 5, 0, ORACLES)
     # Run by itself it uses the compiler as it is, which is sound.
     ran = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
@@ -107,10 +106,10 @@ def test_a_reproducer_compares_for_the_architecture_that_showed_the_finding(
 ) -> None:
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "gfx942")
     finding = FuzzFinding("unsound", "emulator: shared-race", "some text")
-    path = write_reproducer(tmp_path, generate(kernel_seed(5, 0)), finding, 5, 0, ("frontend",))
+    path = KIND.write(tmp_path, generate(kernel_seed(5, 0)), finding, 5, 0, ("frontend",))
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "90")
     compared: list[object] = []
-    monkeypatch.setattr(reproducer, "compare_again", lambda *given: compared.append(default_arch()))
+    monkeypatch.setattr(FuzzKind, "compare_again", lambda *given: compared.append(default_arch()))
     with knobs.runtime.scope(), pytest.raises(SystemExit):
         runpy.run_path(str(path), run_name="__main__")
     assert compared == ["gfx942"]
@@ -132,7 +131,7 @@ def test_shrinking_keeps_kernels_well_formed() -> None:
         seen.append(kernel)
         return len(seen) % 3 == 0
 
-    shrink(generate(kernel_seed(7, 3)), watch, 2.0)
+    KIND.shrink(generate(kernel_seed(7, 3)), watch, 2.0)
     for kernel in seen:
         try:
             analyse(kernel)

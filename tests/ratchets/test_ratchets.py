@@ -25,27 +25,27 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (128, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7957, 39, 2),
+    "analysis": (7924, 39, 2),
     "as_triton": (4199, 37, 1),
     "backends": (309, 8, 0),
     "codegen": (15235, 81, 2),
-    "commands": (2584, 15, 1),
+    "commands": (2588, 15, 1),
     "dialects": (15663, 76, 0),
-    "emulator": (13662, 72, 0),
+    "emulator": (13671, 70, 0),
     "errors": (154, 1, 0),
-    "explorer": (9207, 53, 1),
+    "explorer": (9190, 51, 1),
     "frontend": (8308, 37, 0),
-    "fuzz": (8519, 44, 1),
-    "host": (1460, 16, 0),
+    "fuzz": (8411, 43, 1),
+    "host": (1461, 16, 0),
     "interpreter": (5273, 33, 0),
     "knobs": (883, 3, 0),
-    "lab": (11693, 51, 5),
+    "lab": (11696, 51, 6),
     "language": (5671, 52, 0),
     "layouts": (4866, 21, 0),
-    "passes": (26227, 124, 6),
-    "pipeline": (2483, 12, 0),
+    "passes": (26176, 124, 6),
+    "pipeline": (2493, 12, 0),
     "rewriting": (3957, 18, 0),
-    "runtime": (9858, 54, 2),
+    "runtime": (9861, 54, 2),
     "target": (1350, 6, 2),
 }  # fmt: skip
 """Lines and files of each package, and its words that docs/glossary.md asks to avoid.
@@ -148,15 +148,15 @@ PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159675,
-    "files": 855,
-    "files under 40 lines": 129,
-    "modules with one importer": 177,
+    "lines": 159496,
+    "files": 850,
+    "files under 40 lines": 127,
+    "modules with one importer": 173,
     "comparisons of an op's name": 5,
     "private names of other modules": 55,
     "entries at the top": 24,
     "tables of ops": 67,
-    "words": 23,
+    "words": 24,
 }
 """Of the whole package. Goals: 118,000 lines in 750 files, 24 entries, no word.
 

@@ -49,6 +49,7 @@ from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 from minitriton.dialects.fast_paths.op_access import operand_values
 from minitriton.dialects.narrowing import instance_of
+from minitriton.rewriting.regions import is_defined_outside
 
 
 class RangePromise(NamedTuple):
@@ -318,18 +319,6 @@ def _added(argument: SSAValue, value: SSAValue, loop: Operation) -> SSAValue | N
         return None
     left, right = operand_values(op)
     added = right if left is argument else left if right is argument else None
-    return added if added is not None and _is_outside(added, loop) else None
-
-
-def _is_outside(value: SSAValue, loop: Operation) -> bool:
-    """Whether a value is the same in all runs of the loop: made outside of it, or a constant."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp):
-        return True
-    block = owner.parent if isinstance(owner, Operation) else owner
-    while block is not None:
-        parent = block.parent_op()
-        if parent is loop:
-            return False
-        block = None if parent is None else parent.parent
-    return True
+    if added is None:
+        return None
+    return added if isinstance(added.owner, arith.ConstantOp) or is_defined_outside(added, loop) else None

@@ -23,6 +23,7 @@ from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.fast_paths.op_access import operand_values, ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType
+from minitriton.rewriting.regions import is_defined_outside
 
 Filter = Callable[[Operation], bool]
 
@@ -60,12 +61,6 @@ class _Backward:
         for operand in _used_values(op):
             self.value(operand)
         self.found.append(op)
-
-
-def _is_inside(value: SSAValue, op: Operation) -> bool:
-    owner = value.owner
-    around = owner.parent_op()
-    return around is not None and op.is_ancestor(around)
 
 
 def forward_ops(value: SSAValue, keep: Filter = _all) -> list[Operation]:
@@ -117,7 +112,7 @@ def _used_values(op: Operation) -> list[SSAValue]:
     """The operands of `op`, and the values from outside that the ops in its regions use."""
     values = list(op.operands)
     for region in op.regions:
-        values += [value for inner in region.walk() for value in inner.operands if not _is_inside(value, op)]
+        values += [value for inner in region.walk() for value in inner.operands if is_defined_outside(value, op)]
     return values
 
 

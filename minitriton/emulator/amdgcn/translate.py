@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from minitriton.emulator.amdgcn import access, matrix, rdna, scalar, scaled_matrix, vector_rules, wmma
+from minitriton.emulator.amdgcn import access, matrix, rdna, scalar, vector_rules, wmma
 from minitriton.emulator.amdgcn.program import Instruction, Isa, Kernel, Module, Symbol, code_address, registers_of
 from minitriton.emulator.amdgcn.values import Fetch, Step, register_of
 from minitriton.emulator.amdgcn.waves import Waves
@@ -60,7 +60,7 @@ def step_of(i: Instruction, isa: Isa) -> Step:
         found = (
             scalar.rule_of(i, isa)
             or access.rule_of(i, isa)
-            or (_of_rdna(i, isa) if isa.is_rdna else scaled_matrix.rule_of(i) or matrix.rule_of(i, isa))
+            or (_of_rdna(i, isa) if isa.is_rdna else matrix.rule_of(i, isa))
             or vector_rules.rule_of(i, isa)
             or _program_counter(i)
         )

@@ -15,8 +15,7 @@ from minitriton.emulator.operations import memory as memory_operations
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations import tensor_core as matrix_operations
 from minitriton.emulator.operations import warp as warp_operations
-from minitriton.emulator.operations.barrier_checks import check_numbers
-from minitriton.emulator.operations.barriers import Arrival, Reduction
+from minitriton.emulator.operations.barriers import Arrival, Reduction, check_numbers
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Immediate, Instruction, Operand, Pair, Register
 from minitriton.emulator.rules.memory import address_text, elements_of

@@ -1,16 +1,14 @@
-"""One control-flow program by the reference and every oracle; a finding about one made smaller, and as a file that runs by itself.
+"""One control-flow program by the reference and every oracle, and programs that are smaller.
 
-fuzz_control_flow(1, 7, ["python", "interpreter", "ttir", "emulator"])    →    a `KernelReport`, as of any fuzzed kernel
+KIND.fuzz(1, 7, ["python", "interpreter", "ttir", "emulator"])    →    a `KernelReport`, as of any fuzzed kernel
 
-A step of `shrink` takes a statement away, puts a block's body in place of the block, drops a hint, simplifies an operand, or launches less; the reference
+A smaller program takes a statement away, puts a block's body in place of the block, drops a hint, simplifies an operand, or launches less; the reference
 refuses what is no program any more.
 """
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -18,34 +16,15 @@ from minitriton.fuzz.control_flow.builder import Block, Line, Node, Program, sou
 from minitriton.fuzz.control_flow.generator import generate
 from minitriton.fuzz.control_flow.reference import run_reference
 from minitriton.fuzz.control_flow.values import Rejected
-from minitriton.fuzz.generation.generator import kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding, KernelVerdict, differing_array, verdict_of, with_pass
-from minitriton.fuzz.running.campaign import KernelReport, guarded_by
-from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, available, run_oracles
-from minitriton.fuzz.shrinking import smallest, write_finding
+from minitriton.fuzz.kinds import FuzzKind
+from minitriton.fuzz.running.agreement import KernelVerdict, differing_array, verdict_of, with_pass
+from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome, run_oracles
 from minitriton.fuzz.validity.access_analysis import Written
 
 PYTHON = "python"
 """The oracle that is the reference."""
-CONTROL_FLOW_ORACLES = (PYTHON, *(name for name in ORACLES if name != "triton"))
 RACES = frozenset({"thread-race", "shared-race", "global-race"})
 RACED = "raced on the emulator (no barriers)"
-
-
-def fuzz_control_flow(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    """Makes and runs program `number` of the run `seed`; what the fuzzer itself fails at is a finding too."""
-    return guarded_by(_fuzz_one, seed, number, oracles)
-
-
-def _fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    start = time.process_time()
-    program, arrays = generate(kernel_seed(seed, number))
-    verdict, outcomes = run_program(program, oracles, arrays)
-    raced = {RACED} if len(outcomes) < len(oracles) else set[str]()
-    return KernelReport(
-        number, time.process_time() - start, tuple(verdict.findings), (), tuple(verdict.compared), tuple(verdict.agreeing),
-        tuple(sorted(program.features | raced)),
-    )  # fmt: skip
 
 
 def run_program(
@@ -72,7 +51,6 @@ def run_program(
     return verdict, outcomes
 
 
-Shows = Callable[[Program], bool]
 Nodes = tuple[Node, ...]
 
 _SIMPLER = (
@@ -84,13 +62,6 @@ _SIMPLER = (
     (re.compile(r"tl\.full\(\(\), (\d+), tl\.int32\)"), r"\1"),
 )
 """Patterns in a statement and what may replace them, one occurrence at a time."""
-
-
-def shrink(program: Program, shows: Shows, most_seconds: float = 60.0) -> Program:
-    """The smallest program found in time that `shows` the finding."""
-    return smallest(
-        program, lambda each: map(_without_unused, candidates(each)), lambda each: _is_program(each) and shows(each), most_seconds
-    )  # fmt: skip
 
 
 def _is_program(program: Program) -> bool:
@@ -165,25 +136,17 @@ def _name_of(function: str) -> str:
     return function.partition("def ")[2].partition("(")[0]
 
 
-def write_reproducer(
-    folder: Path, program: Program, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
-) -> Path:
-    """Writes the file of a finding."""
-    return write_finding(
-        folder, replace(program, features=frozenset()), finding, seed, number, oracles,
-        source=source_of(program), modules=[__name__, Program.__module__], kind="control-flow",
-    )  # fmt: skip
+def _head(program: Program) -> str:
+    numbers = "".join(f"\n# {each.name}: {each.element.short} = {each.value}" for each in program.scalars)
+    return f"{program.programs} programs, {program.num_warps} warps{numbers}"
 
 
-def compare_again(program: Program, oracles: Sequence[str]) -> int:
-    """Runs a program by the oracles that are at hand and prints what differs. 0 if all agree, else 1."""
-    print(f"{program.programs} programs, {program.num_warps} warps")
-    print(source_of(program))
-    for parameter in program.scalars:
-        print(f"# {parameter.name}: {parameter.element.short} = {parameter.value}")
-    verdict, outcomes = run_program(program, [name for name in oracles if name == PYTHON or available(name)])
-    for finding in verdict.findings:
-        print(f"\n{finding.kind}: {finding.signature}\n{finding.text}")
-    if not verdict.findings:
-        print(f"agree: {', '.join(outcomes)}")
-    return 1 if verdict.findings else 0
+def _features(program: Program, outcomes: Mapping[str, OracleOutcome], oracles: Sequence[str]) -> list[str]:
+    return sorted(program.features | ({RACED} if len(outcomes) < len(oracles) else set[str]()))
+
+
+KIND = FuzzKind(
+    "control-flow", (PYTHON, *(name for name in ORACLES if name != "triton")), (PYTHON, "interpreter", "ttir", "emulator", "emulator-sm80"),
+    generate, run_program, source_of, lambda program: [buffer.array for buffer in program.buffers], _head,
+    lambda program: map(_without_unused, candidates(program)), (__name__, Program.__module__), is_program=_is_program, features=_features,
+)  # fmt: skip

@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.commands.shared_options import add_json, add_time_limit, count_from, seconds_of, time_limit
+from minitriton.commands.shared_options import add_time_limit, time_limit
 from minitriton.errors import MinitritonError
-from minitriton.fuzz.command import make_folder
+from minitriton.fuzz.command import add_campaign_arguments, make_folder
 from minitriton.host.subcommands import Subcommands
 from minitriton.host.whole_file import write_whole
 
@@ -34,27 +33,11 @@ def add_mutate_command(commands: Subcommands, tools: Tools) -> None:
     mutate = commands.add_parser(
         "mutate", help="run mutated IR, PTX and command lines: each must end in a located error or a result"
     )
-    mutate.add_argument("--count", type=count_from(1), default=200, help="mutants (default: %(default)s)")
-    mutate.add_argument("--first", type=count_from(0), default=0, help="number of the first mutant")
-    mutate.add_argument("--seed", type=int, default=0, help="of the run; mutant K of a seed is always the same")
-    mutate.add_argument(
-        "--only",
-        type=count_from(0),
-        metavar="K",
-        help="run mutant K by itself, in this process, and print what it says",
-    )
+    add_campaign_arguments(mutate, "mutant", 200, least_jobs=1)
     mutate.add_argument("--keep", type=Path, metavar="FILE", help="with --only: where to write its text")
     mutate.add_argument(
         "--kinds", default="", help="of ttir, ttgir, llir, ptx, command, pipeline, signature (default: all)"
     )
-    mutate.add_argument(
-        "--jobs", type=count_from(1), default=os.cpu_count() or 1, help="processes (default: %(default)s)"
-    )
-    mutate.add_argument(
-        "--seconds", type=seconds_of, metavar="S", help="end the run after this time, whatever the count"
-    )
-    mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
-    add_json(mutate)
     add_time_limit(mutate, MOST_SECONDS_OF_A_RUN)
     mutate.set_defaults(run=functools.partial(run, tools=tools))
 

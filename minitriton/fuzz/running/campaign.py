@@ -21,11 +21,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from minitriton.fuzz.generation.generator import generate_analysed, kernel_seed
-from minitriton.fuzz.running.agreement import FuzzFinding, run_case
-from minitriton.fuzz.running.known import known_difference
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.oracles import ENDED, end_this_process_after
-from minitriton.fuzz.tree import features_of
 from minitriton.host import interrupts
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -92,42 +89,6 @@ class Summary:
         return not self.findings
 
 
-def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    """Makes and runs kernel `number` of the run `seed`."""
-    start = time.process_time()
-    kernel, analysis = generate_analysed(kernel_seed(seed, number))
-    result = run_case(kernel, oracles, analysis)
-    findings: list[FuzzFinding] = []
-    known: list[str] = []
-    for finding in result.verdict.findings:
-        name = known_difference(kernel, finding, oracles)
-        if name is None:
-            findings.append(finding)
-        else:
-            known.append(name)
-    return KernelReport(
-        number, time.process_time() - start, tuple(findings), tuple(dict.fromkeys(known)),
-        tuple(result.verdict.compared), tuple(result.verdict.agreeing), features_of(kernel),
-    )  # fmt: skip
-
-
-def guarded(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    """`fuzz_one`; what the fuzzer itself fails at is a finding too."""
-    return guarded_by(fuzz_one, seed, number, oracles)
-
-
-def guarded_by(work: Work, seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
-    """What `work` does; what it fails at is a finding too."""
-    try:
-        return work(seed, number, oracles)
-    except Exception as error:
-        import traceback
-
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        signature = f"{type(error).__name__} at {where.name}:{where.lineno}"
-        return failed(number, FuzzFinding("crash", signature, "".join(traceback.format_exception(error))))
-
-
 def failed(number: int, finding: FuzzFinding) -> KernelReport:
     """The report of a kernel that could not be compared."""
     return KernelReport(number, 0.0, (finding,), (), (), (), ())
@@ -144,8 +105,8 @@ def run(
     jobs: int,
     watch: Callable[[KernelReport], None],
     *,
+    work: Work,
     most_seconds: float | None = None,
-    work: Work = guarded,
 ) -> Summary:
     """Fuzzes the kernels `numbers` in `jobs` processes (0: in this one); `watch` sees every report.
 

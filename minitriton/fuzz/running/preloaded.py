@@ -8,16 +8,14 @@ import gc
 import importlib.util
 import signal
 
-from minitriton.fuzz.control_flow.comparison import fuzz_control_flow
-from minitriton.fuzz.generation.generator import generate, kernel_seed
-from minitriton.fuzz.running.agreement import run_case
+from minitriton.fuzz.kinds import fuzz_kernel
 
 # Ctrl-C in the terminal is for the campaign, which then ends its processes.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 # Not by Triton, whose compiler has threads, nor by a GPU: neither outlives a fork.
-run_case(generate(kernel_seed(0, 0)), ["interpreter", "ttgir", "emulator"])
-fuzz_control_flow(0, 0, ["python", "emulator-sm80"])
+fuzz_kernel("tiles", 0, 0, ["interpreter", "ttgir", "emulator"])
+fuzz_kernel("control-flow", 0, 0, ["python", "emulator-sm80"])
 
 if importlib.util.find_spec("triton") is not None:
     importlib.import_module("triton.language")

@@ -196,9 +196,14 @@ def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int) -> tuple
     """A warp group is four warps below each other. Whole rows for a dot that feeds another: what is between reduces rows."""
     if any(Contraction.of(op) for op in forward_ops(dot.results[0])):
         return warps, 1
-    m, n = 4, 1
+    return warps_of_wgmma(shape[0], warps)
+
+
+def warps_of_wgmma(rows: int, warps: int) -> tuple[int, int]:
+    """Below each other as long as there are rows."""
+    m, n = _WARP_GROUP, 1
     while m * n < warps:
-        if shape[0] > 16 * m:
+        if rows > 16 * m:
             m *= 2
         else:
             n *= 2
@@ -224,6 +229,11 @@ def _warps_of_mma_sync(dot: Operation, shape: tuple[int, ...], warps: int) -> tu
         chained = True
     if chained:
         return (warps, 1) if shape[0] >= shape[1] else (1, warps)
+    return warps_of_mma_sync((shape[0], shape[1]), warps)
+
+
+def warps_of_mma_sync(shape: tuple[int, int], warps: int) -> tuple[int, int]:
+    """As many rows of 16 as columns of 8 for each warp."""
     tiles_m, tiles_n = -(-shape[0] // 16), -(-shape[1] // 8)
     m = n = 1
     while m * n < warps:

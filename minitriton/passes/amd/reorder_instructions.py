@@ -25,8 +25,9 @@ from minitriton.dialects import gpu, tt, ttg
 from minitriton.dialects.fast_paths.op_access import ops_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DotOperand
+from minitriton.passes.loop_rewriting import loop_around
 from minitriton.passes.pipelining.schedule import loops_in
-from minitriton.passes.reorder_instructions import loop_around, move_after, move_after_frees, move_transposes_to_sources
+from minitriton.passes.reorder_instructions import move_after, move_after_frees, move_transposes_to_sources
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.pipeline.pass_registry import Pass, Property, register_pass
 

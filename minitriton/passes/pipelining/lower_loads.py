@@ -36,7 +36,7 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import FixedBitwidthType, TensorType, i1, i32, i64
+from xdsl.dialects.builtin import FixedBitwidthType, TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -66,10 +66,10 @@ from minitriton.passes.pipelining.buffers import (
     stays_in_shared_memory,
 )
 from minitriton.passes.pipelining.rings import (
-    SHARED_MEMORY,
     Counters,
     Placer,
     add_counters,
+    barrier_ring,
     buffer_in,
     first_user,
     read_from,
@@ -88,8 +88,6 @@ from minitriton.rewriting.rewriter import Inserter
 
 DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
 
-_BARRIER = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
-
 
 @record
 class TensorCopy:
@@ -103,12 +101,9 @@ class TensorCopy:
     wait: Operation | None = None
 
 
-def barrier_ring(loop: scf.ForOp, length: int) -> SSAValue:
+def _barriers_of(loop: scf.ForOp, length: int) -> SSAValue:
     """`length` mbarriers of one arrival each, made before the loop and gone after it."""
-    at = Inserter.before(loop)
-    ring = at.value(ttg.LocalAllocOp(None, ttg.MemDescType((length, 1), i64, _BARRIER, SHARED_MEMORY, mutable=True)))
-    for number in range(length):
-        at.insert(ttng.InitBarrierOp(at.value(buffer_in(ring, at.integer(i32, number))), count=1))
+    ring = barrier_ring(Inserter.before(loop), length)
     at = Inserter.after(loop)
     for number in range(length):
         at.insert(ttng.InvalBarrierOp(at.value(buffer_in(ring, at.integer(i32, number)))))
@@ -122,7 +117,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
         first = group[0]
         counter = counters[first.length]
         assert counter.phase is not None
-        ring = barrier_ring(loop, first.length)
+        ring = _barriers_of(loop, first.length)
         placer = Placer(schedule, Inserter.before(first.load).at(first.load), schedule.positions[first.load])
         placer.at.location = loop.location
         barrier = placer.value(buffer_in(ring, counter.fill))

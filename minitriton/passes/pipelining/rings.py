@@ -13,19 +13,20 @@ phase, which turns each time the reader has been round: an mbarrier tells one ro
 from typing import NamedTuple
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType, i32
+from xdsl.dialects.builtin import TensorType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.in_flight.rings import VIEWS
-from minitriton.dialects import arith, ttg
+from minitriton.dialects import arith, ttg, ttng
 from minitriton.dialects.fast_paths.op_access import operand_values, set_type
-from minitriton.layouts.encodings import SharedEncoding
+from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.loop_rewriting import append_result
 from minitriton.passes.pipelining.schedule import Cluster, Schedule, terminator_of, users_in_body
 from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.rewriter import Inserter
 
 SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
+_BARRIER_LAYOUT = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
 
 
 class Placer:
@@ -72,14 +73,26 @@ def ring_for(tensor: TensorType, layout: SharedEncoding, length: int, loop: scf.
     return ring
 
 
-def buffer_in(ring: SSAValue, index: SSAValue) -> Operation:
-    """One buffer of a ring."""
+def buffer_in(ring: SSAValue, index: SSAValue, *, mutable: bool = True) -> Operation:
+    """Number `index` of a ring."""
     type_ = ring.type
     assert isinstance(type_, ttg.MemDescType)
-    single = ttg.MemDescType(
-        type_.get_shape()[1:], type_.element_type, type_.encoding, type_.memory_space, mutable=type_.mutable
-    )
+    shape = type_.get_shape()[1:]
+    single = ttg.MemDescType(shape, type_.element_type, type_.encoding, type_.memory_space, mutable=mutable)
     return ttg.MemDescIndexOp(ring, index, single)
+
+
+def barrier_ring_type(length: int) -> ttg.MemDescType:
+    """A ring of `length` mbarriers."""
+    return ttg.MemDescType((length, 1), i64, _BARRIER_LAYOUT, SHARED_MEMORY, mutable=True)
+
+
+def barrier_ring(at: Inserter, length: int) -> SSAValue:
+    """A new ring of mbarriers that one arrival completes."""
+    ring = at.value(ttg.LocalAllocOp(None, barrier_ring_type(length)))
+    for number in range(length):
+        at.insert(ttng.InitBarrierOp(at.value(buffer_in(ring, at.integer(i32, number))), count=1))
+    return ring
 
 
 def add_counters(loop: scf.ForOp, lengths: dict[int, bool]) -> dict[int, Counters]:

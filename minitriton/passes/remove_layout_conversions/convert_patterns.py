@@ -26,7 +26,7 @@ from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.layout import allows_reorder, has_efficient_layout, order_of
@@ -38,6 +38,7 @@ from minitriton.passes.tensor_layouts import layout_of_value, result_layout, ret
 from minitriton.rewriting.constants import splat_bytes
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.regions import is_defined_outside
 from minitriton.rewriting.rewriter import Rewriter
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
@@ -239,7 +240,7 @@ def yield_dead_arguments_unchanged(op: scf.ForOp, rewriter: Rewriter) -> bool:
         if value in live or value is arg:
             continue
         # A value from outside is what the loop gives unless it runs no time: only the same initial value is as good.
-        if not _is_inside(value, op) and value is not op.operands[index + 3]:
+        if is_defined_outside(value, op) and value is not op.operands[index + 3]:
             continue
         terminator.operands[index] = arg
         rewriter.add(terminator)
@@ -257,7 +258,7 @@ def _live_values(loop: Operation, terminator: Operation) -> set[SSAValue] | None
     queue: list[SSAValue] = []
 
     def mark(value: SSAValue) -> None:
-        if value not in live and _is_inside(value, loop):
+        if value not in live and not is_defined_outside(value, loop):
             live.add(value)
             queue.append(value)
 
@@ -328,20 +329,6 @@ def _mark_definition(value: OpResult, mark: Callable[[SSAValue], None]) -> bool:
         for operand in op.operands:
             mark(operand)
     return True
-
-
-def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined in a region of `op`."""
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    while block is not None:
-        parent = block.parent_op()
-        if parent is None:
-            return False
-        if parent is op:
-            return True
-        block = parent.parent
-    return False
 
 
 CLEANUP_PATTERNS = PatternSet(LOOP_PATTERNS, SCF_PATTERNS.subset(scf.ForOp, scf.IfOp), CONVERT_PATTERNS)

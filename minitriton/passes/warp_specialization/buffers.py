@@ -38,10 +38,10 @@ from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Encoding, SwizzledShared
 from minitriton.layouts.properties import order_for_memory
-from minitriton.passes.loop_rewriting import append_result
-from minitriton.passes.pipelining.rings import SHARED_MEMORY
+from minitriton.passes.loop_rewriting import append_result, loop_around
+from minitriton.passes.pipelining.rings import SHARED_MEMORY, buffer_in
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
-from minitriton.passes.warp_specialization.channels import Channel, actual_consumers, by_source, loop_around
+from minitriton.passes.warp_specialization.channels import Channel, actual_consumers, by_source
 from minitriton.passes.warp_specialization.task_propagation import (
     CannotSpecialize,
     TaskInserter,
@@ -171,38 +171,10 @@ def buffer_and_phase(at: TaskInserter, count: SSAValue, buffers: int) -> tuple[S
     return index, at.value(arith.TruncIOp(parity, i1))
 
 
-_BARRIER_LAYOUT = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
-
-
 def start_of(function: tt.FuncOp) -> Inserter:
     """At the start of `function`, with its location."""
     block = function.body.block
     return Inserter(block, block.first_op, function.location)
-
-
-def barrier_ring_type(length: int) -> ttg.MemDescType:
-    """A ring of `length` mbarriers."""
-    return ttg.MemDescType((length, 1), i64, _BARRIER_LAYOUT, SHARED_MEMORY, mutable=True)
-
-
-def view_in(ring: SSAValue, index: SSAValue, *, mutable: bool = True) -> ttg.MemDescIndexOp:
-    """Number `index` of a ring."""
-    type_ = ring.type
-    assert isinstance(type_, ttg.MemDescType)
-    single = ttg.MemDescType(
-        type_.get_shape()[1:], type_.element_type, type_.encoding, type_.memory_space, mutable=mutable
-    )
-    return ttg.MemDescIndexOp(ring, index, single)
-
-
-def create_barriers(function: tt.FuncOp, length: int) -> SSAValue:
-    """A ring of mbarriers that one arrival completes."""
-    at = start_of(function)
-    ring = at.value(ttg.LocalAllocOp(None, barrier_ring_type(length)))
-    for number in range(length):
-        view = at.value(view_in(ring, at.integer(i32, number)))
-        at.insert(ttng.InitBarrierOp(view, count=1))
-    return ring
 
 
 def create_buffers(function: tt.FuncOp, channels: list[Channel]) -> dict[Channel, SSAValue]:
@@ -289,10 +261,10 @@ def _copy(channel: Channel, ring: SSAValue, index: SSAValue) -> Transfer:
     at = TaskInserter.before_op(channel.user, reading)
     at.location = source.location
     assert instance_of(value.type, TensorType)
-    loaded = at.insert(ttg.LocalLoadOp(at.value(view_in(ring, index)), None, value.type))
+    loaded = at.insert(ttg.LocalLoadOp(at.value(buffer_in(ring, index)), None, value.type))
     value.replace_all_uses_with(loaded.result)
     after = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
-    view = after.value(view_in(ring, index))
+    view = after.value(buffer_in(ring, index))
     if not isinstance(source, tt.LoadOp):
         fills: Operation = after.insert(ttg.LocalStoreOp(value, view))
         return Transfer(fills, loaded, TokenLoadType.LOCAL_STORE_OP)

@@ -17,6 +17,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_in_inner_first
 from minitriton.dialects.verification.dominance import Dominance
+from minitriton.passes.loop_rewriting import loop_around
 from minitriton.passes.pipelining.schedule import num_stages
 from minitriton.passes.warp_specialization.task_propagation import CannotSpecialize, Tasks, tasks_of
 
@@ -63,14 +64,6 @@ class Group:
         assert block is not None
         positions = {op: number for number, op in enumerate(block.ops)}
         self.channels.sort(key=lambda channel: positions[channel.source])
-
-
-def loop_around(op: Operation) -> scf.ForOp | None:
-    """The innermost loop around `op`."""
-    around = op.parent_op()
-    while around is not None and not isinstance(around, scf.ForOp):
-        around = around.parent_op()
-    return around
 
 
 def collect_channels(function: Operation, default_buffers: int) -> list[Channel]:

@@ -44,19 +44,18 @@ from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import arith, gpu, nvws, tt, ttg, ttng
 from minitriton.dialects.fast_paths.op_access import ops_in, ops_of
 from minitriton.dialects.narrowing import instance_of
+from minitriton.passes.loop_rewriting import loop_around
+from minitriton.passes.pipelining.rings import barrier_ring, barrier_ring_type, buffer_in
 from minitriton.passes.pipelining.schedule import VIEWS
 from minitriton.passes.tensor_layouts import element_bits, set_type
 from minitriton.passes.warp_specialization.buffers import (
     Counts,
     Transfer,
-    barrier_ring_type,
     buffer_and_phase,
     carry_counts,
-    create_barriers,
     create_buffers,
     insert_copies,
     start_of,
-    view_in,
 )
 from minitriton.passes.warp_specialization.channels import (
     Channel,
@@ -64,7 +63,6 @@ from minitriton.passes.warp_specialization.channels import (
     actual_consumers,
     collect_channels,
     group_channels,
-    loop_around,
     only_consumer,
     regions_with_channels,
 )
@@ -101,7 +99,7 @@ def create_signals(
         channel = group.channels[0]
         transfer = transfers[channel]
         is_copied = transfer.kind is nvws.TokenLoadType.TMA_LOAD_OP
-        full = create_barriers(function, channel.buffers) if is_copied else None
+        full = barrier_ring(start_of(function), channel.buffers) if is_copied else None
         length = 1 if loop_around(transfer.fills) is None else channel.buffers
         tokens = {
             task: at.value(nvws.CreateTokenOp(num_buffers=length, load_type=transfer.kind)) for task in group.consumers
@@ -194,7 +192,7 @@ def _copy_by_descriptor(
 ) -> None:
     """The copy unit fills the buffers in place of the loads; it completes `full` when all have come."""
     at = TaskInserter.before_op(ends.fills[0], tasks_of(ends.fills[0]))
-    barrier = at.value(view_in(full, index))
+    barrier = at.value(buffer_in(full, index))
     always = at.integer(i1, 1)
     loads = {channel.source: rings[channel] for channel in group.channels}
     size = 0
@@ -206,13 +204,13 @@ def _copy_by_descriptor(
     for load, ring in loads.items():
         assert isinstance(load, tt.DescriptorLoadOp)
         here = TaskInserter.before_op(load, at.tasks)
-        view = here.value(view_in(ring, index))
+        view = here.value(buffer_in(ring, index))
         here.insert(ttng.AsyncTMACopyGlobalToLocalOp(load.desc, list(load.indices), barrier, view, always))
     reader = ends.reads[0]
     there = TaskInserter.before_op(reader, group.consumers)
-    there.insert(ttng.WaitBarrierOp(there.value(view_in(full, index)), there.value(arith.ExtSIOp(phase, i32))))
+    there.insert(ttng.WaitBarrierOp(there.value(buffer_in(full, index)), there.value(arith.ExtSIOp(phase, i32))))
     for load, ring in loads.items():
-        view = there.value(view_in(ring, index, mutable=False))
+        view = there.value(buffer_in(ring, index, mutable=False))
         loaded = there.value(ttg.LocalLoadOp(view, None, load.results[0].type))
         load.results[0].replace_all_uses_with(loaded)
         assert load.parent is not None
@@ -257,7 +255,7 @@ def _create_rings(token: nvws.CreateTokenOp) -> _Rings:
     for number in range(length):
         index = at.integer(i32, number)
         for ring, count in ((full, arrivals), (empty, THREADS)):
-            at.insert(ttng.InitBarrierOp(at.value(view_in(ring, index)), count=count))
+            at.insert(ttng.InitBarrierOp(at.value(buffer_in(ring, index)), count=count))
     at.insert(gpu.BarrierOp.create())
     return _Rings(full, empty, load_type)
 
@@ -278,7 +276,7 @@ def _lower_user(op: Operation, rings: _Rings) -> None:
     assert isinstance(op, _TokenUser)
     at = TaskInserter.before_op(op, tasks_of(op))
     waits_for_empty = isinstance(op, nvws.ProducerAcquireOp | nvws.ConsumerReleaseOp)
-    barrier = at.value(view_in(rings.empty if waits_for_empty else rings.full, op.idx))
+    barrier = at.value(buffer_in(rings.empty if waits_for_empty else rings.full, op.idx))
     if isinstance(op, nvws.ProducerAcquireOp | nvws.ConsumerWaitOp):
         phase: SSAValue = op.phase
         plain = Inserter.before(op)

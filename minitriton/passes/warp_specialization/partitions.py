@@ -21,7 +21,7 @@ from minitriton.passes.warp_specialization.task_propagation import (
     tasks_inside,
     tasks_of,
 )
-from minitriton.rewriting.regions import clone_op, is_defined_outside
+from minitriton.rewriting.regions import clone_op, is_defined_outside, is_inside
 
 WARPS = 4
 """Warps of a consumer: a warp group."""
@@ -203,7 +203,7 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
     for region in regions:
         for op in region.walk():
             for operand in op.operands:
-                if _is_from_outside(operand, region):
+                if not region.is_ancestor(operand.owner):
                     used[operand] = None
     captures: list[SSAValue] = []
     for value in used:
@@ -220,28 +220,8 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
             else:
                 new = region.block.insert_arg(value.type, len(region.block.args))
             for use in tuple(value.uses):
-                if _stands_in(use.operation, region):
+                if is_inside(use.operation, region):
                     use.operation.operands[use.index] = new
             if isinstance(new, BlockArgument):
                 forward_name(value, new)
     return captures
-
-
-def _stands_in(op: Operation, region: Region) -> bool:
-    current: Operation | None = op
-    while current is not None:
-        if current.parent_region() is region:
-            return True
-        current = current.parent_op()
-    return False
-
-
-def _is_from_outside(value: SSAValue, region: Region) -> bool:
-    owner = value.owner
-    current = owner.parent if isinstance(owner, Block) else owner.parent_region()
-    while current is not None:
-        if current is region:
-            return False
-        around = current.parent
-        current = None if around is None else around.parent_region()
-    return True

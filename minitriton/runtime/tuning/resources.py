@@ -22,7 +22,7 @@ from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.layouts.inference import reduce_dst
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.properties import warps_per_cta
-from minitriton.passes.accelerate_matmul.instruction import wgmma_columns
+from minitriton.passes.accelerate_matmul.instruction import warps_of_mma_sync, warps_of_wgmma, wgmma_columns
 from minitriton.passes.describe_tiles import MOST_RESULTS, SWIZZLED_ROW
 from minitriton.passes.pipelining.overlap_dots import OTHER_REGISTERS
 from minitriton.passes.pipelining.overlap_dots import REGISTERS as REGISTERS_OF_OVERLAPPED
@@ -106,23 +106,10 @@ def is_k_major(operand: Operand, side: str) -> bool:
 def mma_layout(shape: tuple[int, int], num_warps: int, bits: int, is_integer: bool, instruction: str) -> NvidiaMma:
     """How warps share the result of a dot (`passes.accelerate_matmul.instruction`)."""
     rows, columns = shape
-    if instruction == "wgmma":
-        m, n = WARP_GROUP, 1
-        while m * n < num_warps:
-            if rows > ROWS * m:
-                m *= 2
-            else:
-                n *= 2
-        width = wgmma_columns(columns, num_warps, max(rows // ROWS, 1), is_integer)
-        return NvidiaMma(3, 0, (m, n), (ROWS, width, STEP_BITS // bits), ())
-    m = n = 1
-    rows, columns = -(-rows // ROWS), -(-columns // COLUMNS)
-    while m * n < num_warps:
-        if rows >= columns:
-            m, rows = 2 * m, max(rows // 2, 1)
-        else:
-            n, columns = 2 * n, columns // 2
-    return NvidiaMma(2, 0, (m, n), (ROWS, COLUMNS), ())
+    if instruction != "wgmma":
+        return NvidiaMma(2, 0, warps_of_mma_sync(shape, num_warps), (ROWS, COLUMNS), ())
+    width = wgmma_columns(columns, num_warps, max(rows // ROWS, 1), is_integer)
+    return NvidiaMma(3, 0, warps_of_wgmma(rows, num_warps), (ROWS, width, STEP_BITS // bits), ())
 
 
 def ring_slots(

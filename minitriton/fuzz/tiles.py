@@ -1,24 +1,20 @@
-"""A finding: its kernel made smaller, and with its launch as a file to be run by itself.
+"""Kernels of expressions over tiles: how one is made, run and made smaller.
 
-    python finding-1-1742.py        compiles the kernel with every oracle, prints what each gave; exit code 1 while they differ
-
-The kernel stands in the file twice: as the source that both compilers take, to be read, and as the tree that is run, from which the comparison
-knows what must be equal bit by bit.
-
-A step of `shrink` drops statements, replaces an expression by an operand or a number, shrinks a tile, drops a mask, or takes fewer programs or warps;
-the analysis refuses what is no kernel any more before anything runs.
+A smaller kernel lacks statements, has an operand or a number in place of an expression, a smaller tile, no mask, or fewer programs or warps; the analysis
+refuses what is no kernel any more before anything runs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 
 from minitriton.fuzz.generation.builder import pruned
 from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.generation.generator import generate_analysed
+from minitriton.fuzz.kinds import FuzzKind
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import FuzzFinding, run_case
-from minitriton.fuzz.running.oracles import available
-from minitriton.fuzz.shrinking import smallest, write_finding
+from minitriton.fuzz.running.agreement import KernelVerdict, run_case
+from minitriton.fuzz.running.known import known_difference
+from minitriton.fuzz.running.oracles import ORACLES, OracleOutcome
 from minitriton.fuzz.tree import (
     Apply,
     Assign,
@@ -34,19 +30,11 @@ from minitriton.fuzz.tree import (
     Stmt,
     Store,
     While,
+    features_of,
     rewritten,
 )
-from minitriton.fuzz.validity.analysis import analyse
+from minitriton.fuzz.validity.analysis import Analysis, analyse
 from minitriton.fuzz.validity.facts import Unsound
-
-Shows = Callable[[Kernel], bool]
-
-
-def shrink(kernel: Kernel, shows: Shows, most_seconds: float = 60.0) -> Kernel:
-    """The smallest kernel found in time that `shows` the finding."""
-    return smallest(
-        kernel, lambda each: map(pruned, candidates(each)), lambda each: _is_sound(each) and shows(each), most_seconds
-    )
 
 
 def _is_sound(kernel: Kernel) -> bool:
@@ -237,27 +225,17 @@ def _resized(kernel: Kernel, size: int, less: int) -> Kernel:
     return rewritten(kernel, change)
 
 
-def write_reproducer(
-    folder: Path, kernel: Kernel, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
-) -> Path:
-    """Writes the file of a finding."""
-    return write_finding(
-        folder, kernel, finding, seed, number, oracles, source=source_of(kernel), modules=["minitriton.fuzz.reproducer"]
-    )
+def _compared(
+    kernel: Kernel, oracles: Sequence[str], analysis: Analysis | None
+) -> tuple[KernelVerdict, dict[str, OracleOutcome]]:
+    result = run_case(kernel, oracles, analysis)
+    return result.verdict, result.outcomes
 
 
-def compare_again(kernel: Kernel, oracles: Sequence[str]) -> int:
-    """Runs a kernel by the oracles that are at hand and prints what each gave. 0 if all agree, else 1."""
-    print(f"grid {kernel.grid}, {kernel.num_warps} warps, fusion {'on' if kernel.fp_fusion else 'off'}")
-    result = run_case(kernel, [name for name in oracles if available(name)])
-    print(result.source)
-    for name, outcome in result.outcomes.items():
-        print(f"{name}: {outcome.error or 'ran'}")
-        for array, content in zip(kernel.arrays, outcome.arrays, strict=False):
-            if array.written:
-                print(f"    {array.name}: {str(content[:8].tolist())[:100]}")
-    for finding in result.verdict.findings:
-        print(f"\n{finding.kind}: {finding.signature}\n{finding.text}")
-    if not result.verdict.findings:
-        print("all oracles agree")
-    return 1 if result.verdict.findings else 0
+KIND = FuzzKind(
+    "tiles", ORACLES, ("interpreter", "ttir", "ttgir", "emulator", "triton"), generate_analysed, _compared, source_of,
+    lambda kernel: kernel.arrays,
+    lambda kernel: f"grid {kernel.grid}, {kernel.num_warps} warps, fusion {'on' if kernel.fp_fusion else 'off'}",
+    lambda kernel: map(pruned, candidates(kernel)), (__name__,), is_program=_is_sound, known=known_difference,
+    features=lambda kernel, outcomes, oracles: features_of(kernel),
+)  # fmt: skip
