@@ -31,6 +31,7 @@ from minitriton.target import GPUTarget, default_arch, target_named
 from minitriton.target.architectures import speeds_named
 
 if TYPE_CHECKING:
+    from minitriton.runtime.tuning.problem import Problem
     from minitriton.runtime.tuning.ranking import Ranking
 
 
@@ -130,8 +131,14 @@ def require_speeds(kernel: JITFunction, target: GPUTarget) -> None:
 
 def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Ranking:
     """Of the kernel of a compile: its constants that are integers are searched, but those that `sizes` names, or that are how long an axis is."""
-    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
     from minitriton.runtime.tuning.ranking import rank
+
+    return rank(problem_of_compile(source, sizes, target))
+
+
+def problem_of_compile(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Problem:
+    """What is searched for the kernel of a compile, and what each of its constants is for."""
+    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
 
     kernel = source.fn
     assert isinstance(kernel, JITFunction)
@@ -146,7 +153,7 @@ def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -
         found = {(names.index(name),): value for name, value in {**constants, **values}.items()}
         return ASTSource.of(kernel, source.signature, {**source.constants, **found}, source.attrs)
 
-    return rank(problem_of_source(kernel, source_of, free, bound, None, target, constants))
+    return problem_of_source(kernel, source_of, free, bound, None, target, constants)
 
 
 def constants_of(source: ASTSource) -> dict[str, object]:

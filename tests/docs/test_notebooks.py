@@ -69,6 +69,6 @@ def test_the_site_shows_what_cells_print_and_display(tmp_path: Path, monkeypatch
     monkeypatch.setattr(make_site, "ROOT", tmp_path)
     make_site.write_notebook(notebook, tmp_path / "site")
     page = (tmp_path / "site" / "two.md").read_text()
-    assert page.startswith("# Two\n") and '<div class="output"><pre>2\n</pre><pre>True</pre></div>' in page
+    assert page.startswith("# Two\n") and '<div class="output"><pre>2</pre><pre>True</pre></div>' in page
     assert '<iframe src="two-2.html"' in page and (tmp_path / "site" / "two-2.html").read_text() == "a < b"
     assert page.count('class="output"') == 2

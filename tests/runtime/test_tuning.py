@@ -366,6 +366,8 @@ def test_the_command_specializes_strides_of_1_and_names_sizes_that_nobody_gave(
         (["tune", "minitriton_kernels/softmax.py:softmax", "--signature", "*fp32,*fp32,i32,i32,i32,i32,BLOCK=64"], "no constant is a tile size"),
         (["tune", "minitriton_kernels/softmax.py:softmax", "--size", "n_cols=100000000"], "a tile of 134217728 elements, of 32768"),
         (["tune", ROWS, "--signature", "*fp16,*fp16,*fp32,i32"], "constant 'D' is how long an axis is in memory"),
+        (["tune", "swiglu"], "no constant is a tile size (HALF: how long axes are in memory)"),
+        (["tune", "rotary_in_pairs"], "no constant is a tile size (HALF: how long axes are in memory)"),
         (["tune", "doubles"], "no constant is a tile size (BLOCK: how long axes are in memory)"),
         (["tune", "bench_attention", "--signature", "*fp16"], "has its own types and launch, and --signature would change them"),
     ],
