@@ -248,6 +248,27 @@ def _number(value: SSAValue) -> object:
     return tuple(get()[:1]) if get is not None else None
 
 
+def _of_programs(value: SSAValue) -> dict[str, int] | None:
+    """How often the number of a program on each axis is in `value`, under "" a number; None for what is no sum of these."""
+    number = _number(value)
+    if isinstance(number, int):
+        return {"": number}
+    op = value.op if isinstance(value, OpResult) else None
+    if isinstance(op, tt.GetProgramIdOp):
+        return {word(op.axis): 1}
+    if not isinstance(op, arith.AddiOp | arith.MuliOp):
+        return None
+    one, other = map(_of_programs, operand_values(op))
+    if one is None or other is None:
+        return None
+    if isinstance(op, arith.AddiOp):
+        return {axis: one.get(axis, 0) + other.get(axis, 0) for axis in one | other}
+    if one.keys() - {""} and other.keys() - {""}:
+        return None
+    sums, factor = (one, other[""]) if one.keys() - {""} else (other, one[""])
+    return {axis: count * factor for axis, count in sums.items()}
+
+
 def _float(value: SSAValue) -> float:
     """A constant of at least 1; 1 for what is none."""
     number = _number(value)
@@ -428,7 +449,7 @@ class _Reader:
             for name in self.values
             if name in shaped
         }
-        strides = self._strides_in_memory()
+        strides = self._strides_in_memory() | self._pitches_of_several()
         return TileRoles(
             tiles={n: replace(tile, is_fixed=_is_fixed(tile, is_stride=n in strides)) for n, tile in tiles.items()},
             group=_in_order(self.values, grouping),
@@ -493,6 +514,21 @@ class _Reader:
             if isinstance(op, arith.MuliOp) or any(isinstance(each, _Described) for each in described):
                 found |= names
         return found
+
+    def _pitches_of_several(self) -> set[str]:
+        """Constants by which the programs of an axis are apart in several ways, `row * 2 * HALF` and `row * HALF`: other tiles do not meet
+        at the same elements of both arrays."""
+        apart: dict[str, set[tuple[tuple[str, float], ...]]] = {}
+        for (op, index), names in self.operands.items():
+            if isinstance(op, arith.MuliOp) and not _shape(op.results[0]):
+                programs = _of_programs(op.operands[1 - index])
+                if programs is not None and programs.keys() - {""}:
+                    factor = _number(op.operands[index])
+                    assert isinstance(factor, int)
+                    for name in names:
+                        form = ((number, count * factor) for number, count in sorted(programs.items()) if number)
+                        apart.setdefault(name, set()).add(tuple(form))
+        return {name for name, forms in apart.items() if len(forms) > 1}
 
     def _is_row(self, value: SSAValue, names: set[str]) -> bool:
         """Whether `value` numbers rows, not tiles: a range is in it, or something that was itself multiplied by what `names` lacks."""

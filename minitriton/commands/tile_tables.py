@@ -42,12 +42,14 @@ def tables_of(found: dict[str, Any], made_up: str) -> Tables:
         for number, each in enumerate(found["candidates"])
     ]
     dropped = [[each[name] for name in ("config", "what", "needed", "limit", "why")] for each in found["dropped"]]
+    unit = "an SM" if found["target"].startswith("cuda") else "a compute unit"
+    columns = [name.replace("an SM", unit) for name in _COLUMNS.values()]
     said = [f"{name}: {what}" for name, what in found["roles"].items()]
     said.append("there are " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in found["limits"].items()))
     said += [made_up] if made_up else []
     title = ", ".join([f"{found['kernel']} for {found['target']}", *(f"{n}={v}" for n, v in found["sizes"].items())])
     return {
-        "title": title, "said": said, "head": ["", *constants, *_COLUMNS.values(), "why"], "rows": rows,
+        "title": title, "said": said, "head": ["", *constants, *columns, "why"], "rows": rows,
         "dropped_head": ["configuration", "for", "needed", "limit", "why"], "dropped": dropped,
     }  # fmt: skip
 

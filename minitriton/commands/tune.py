@@ -31,6 +31,7 @@ from minitriton.target import GPUTarget, default_arch, target_named
 from minitriton.target.architectures import speeds_named
 
 if TYPE_CHECKING:
+    from minitriton.runtime.tuning.problem import Problem
     from minitriton.runtime.tuning.ranking import Ranking
 
 
@@ -81,6 +82,8 @@ def _of_file(arguments: argparse.Namespace, target: GPUTarget) -> tuple[Ranking,
     sizes = sizes_of(arguments.size, kernel)
     fixed, known, made_up = _items(kernel, arguments.signature, sizes)
     for name, size in sizes.items():
+        if not arguments.signature and fixed.get(name) in (f"{name}=1", f"{name}=i32:{DIVISIBLE}"):
+            fixed[name] = f"{name}=i32"  # the size that is given comes before a stride that was made up
         if fixed.get(name) == f"{name}=i32" and size == 1:
             fixed[name] = f"{name}=1"  # as a launch specializes it: a stride of 1 makes neighbours contiguous
         elif fixed.get(name) == f"{name}=i32" and size % DIVISIBLE == 0:
@@ -128,8 +131,14 @@ def require_speeds(kernel: JITFunction, target: GPUTarget) -> None:
 
 def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Ranking:
     """Of the kernel of a compile: its constants that are integers are searched, but those that `sizes` names, or that are how long an axis is."""
-    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
     from minitriton.runtime.tuning.ranking import rank
+
+    return rank(problem_of_compile(source, sizes, target))
+
+
+def problem_of_compile(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -> Problem:
+    """What is searched for the kernel of a compile, and what each of its constants is for."""
+    from minitriton.runtime.tuning.problem import problem_of_source, require_free_blocks
 
     kernel = source.fn
     assert isinstance(kernel, JITFunction)
@@ -144,7 +153,7 @@ def ranking_of(source: ASTSource, sizes: Mapping[str, int], target: GPUTarget) -
         found = {(names.index(name),): value for name, value in {**constants, **values}.items()}
         return ASTSource.of(kernel, source.signature, {**source.constants, **found}, source.attrs)
 
-    return rank(problem_of_source(kernel, source_of, free, bound, None, target, constants))
+    return problem_of_source(kernel, source_of, free, bound, None, target, constants)
 
 
 def constants_of(source: ASTSource) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from minitriton.commands.shared_options import add_arch, add_races, count_from, is_launch
 from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import add_program_arguments, asked_of
-from minitriton.explorer.start_page import remember, require_program
+from minitriton.explorer.start_page import require_program
 from minitriton.host.subcommands import Subcommands, check_writable, write_output
 
 if TYPE_CHECKING:
@@ -163,7 +163,6 @@ def run_explore(given: argparse.Namespace) -> int:
     for one in asked:
         require_program(one)
     if given.html is None:
-        remember(asked)
         if not 0 <= given.port < 1 << 16:
             raise MinitritonError(f"{given.port} is not a port", help="give --port from 0 (any) to 65535")
         from minitriton.explorer.server import serve

@@ -26,6 +26,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import error_bytes
 from minitriton.explorer.page import live_page
+from minitriton.explorer.start_page import remember
 from minitriton.explorer.stored_compiles import is_stored, stored
 from minitriton.explorer.wire import Failure, Json, Question
 from minitriton.explorer.worker import Asking, Worker
@@ -319,7 +320,7 @@ def _is_equal(given: str, wanted: str) -> bool:
 # pool.ask("compile", {"asked": ...}, page="tab-1", question=Question())
 
 _ROLES = {
-    "inputs": "running", "check": "checking", "triton": "checking", "apart": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running", "tiles": "running",
+    "inputs": "running", "check": "checking", "triton": "checking", "apart": "checking", "run": "running", "pattern": "running", "exercise": "running", "timeline": "running", "tiles": "running", "evaluate": "running", "sweep": "running", "file": "running",
     "inspect": "inspecting", "values": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
@@ -366,8 +367,12 @@ class WorkerPool:
     def ask(self, name: str, given: Question, page: str | None = None, asking: Asking | None = None) -> bytes:
         """The answer of service `name`, as JSON: what was compiled before, by any process, waits for nothing."""
         found = stored(given) if name == "compile" and is_stored(name, given) else None
-        if found is not None:
-            return found
+        answer = found or self._asked(name, given, page, asking)
+        if name == "compile" and given.get("opens") and answer.startswith(b'{"ok"'):
+            remember([CompileRequest.of_plain(given.get("asked"))])
+        return answer
+
+    def _asked(self, name: str, given: Question, page: str | None, asking: Asking | None) -> bytes:
         worker = self._worker(_ROLES.get(name, "answering"), page)
         running = self._ahead.pop(_named(name, given), None)
         if running is None:

@@ -8,7 +8,11 @@ session.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypedDict
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -37,7 +41,7 @@ from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed
 from minitriton.explorer.recording import Recording, StepAnchor
 from minitriton.explorer.sass import assembled, resources, sass_state
-from minitriton.explorer.start_page import catalogue, remember, require_program
+from minitriton.explorer.start_page import catalogue, require_program
 from minitriton.explorer.timeline import Data, timeline
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.values import values_of
@@ -50,6 +54,7 @@ from minitriton.explorer.wire import (
     CompileJson,
     DistancesJson,
     Drawn,
+    EvaluatedJson,
     GradeJson,
     InputJson,
     InputsJson,
@@ -61,10 +66,12 @@ from minitriton.explorer.wire import (
     RunJson,
     SassJson,
     StartJson,
+    SweepJson,
     TilesJson,
     TimelineJson,
     ValuesJson,
     VerdictsJson,
+    WrittenJson,
 )  # fmt: skip
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
@@ -121,7 +128,6 @@ def compiled(session: ExplorerSession, given: Question) -> CompileJson:
     asked = CompileRequest.of_code(link) if isinstance(link, str) else asked_of(given)
     if given.get("opens"):
         require_program(asked)
-        remember([asked])
         asked = asked.with_own_launch()
     if given.get("again"):
         session.forget(asked)
@@ -343,6 +349,45 @@ def tiles(session: ExplorerSession, given: Question) -> TilesJson:
     return tiles_of(open_program(asked_of(given)), str(given.get("sizes") or ""))
 
 
+def evaluate(session: ExplorerSession, given: Question) -> EvaluatedJson:
+    """A configuration of a sweep: ours, or with `by` "triton" what Triton's passes make of it."""
+    from minitriton.explorer import configurations
+
+    program = open_program(asked_of(given))
+    if given.get("by") == "triton":
+        return configurations.evaluated_by_triton(program, triton_recording(program))
+    return configurations.evaluated(program)
+
+
+def sweep(session: ExplorerSession, given: Question) -> SweepJson:
+    """The configurations that there are for the values in `vary`, by name, and as many pass orders as `orders` says."""
+    from minitriton.explorer.configurations import sweep_of
+
+    match given:
+        case {"vary": dict(vary), "orders": int(orders)} if orders >= 0:
+            values = {name: list(map(str, each)) for name, each in vary.items() if isinstance(each, list)}
+            return sweep_of(open_program(asked_of(given)), values, orders)
+        case _:
+            raise MinitritonError("a sweep has values to vary, and a count of pass orders")
+
+
+def written(session: ExplorerSession, given: Question) -> WrittenJson:
+    """The file that `--html` writes of the requests in `shown`, by a process of its own, which starts others."""
+    match given.get("shown"):
+        case [*shown] if shown:
+            codes = [CompileRequest.of_plain(one).code() for one in shown]
+        case _:
+            raise MinitritonError("a file has at least one compile")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        words = ["--state", codes[0], *(word for code in codes[1:] for word in ("--against", f"--state {code}"))]
+        command = [sys.executable, "-m", "minitriton", "explore", *words, "--trust-state", "--html", str(path)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not path.is_file():
+            raise MinitritonError(f"the file was not written: {ended.stderr.strip()}")
+        return {"html": path.read_text("utf-8")}
+
+
 def lessons(session: ExplorerSession, given: Question) -> LessonsJson:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
@@ -393,7 +438,7 @@ Service = Callable[[ExplorerSession, Question], Answer]
 SERVICES: dict[str, Service] = {
     "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "apart": apart_from_triton, "tiles": tiles, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
-    "start": start, "inputs": inputs, "timeline": time_of_warps, "values": values,
+    "start": start, "evaluate": evaluate, "sweep": sweep, "file": written, "inputs": inputs, "timeline": time_of_warps, "values": values,
 }  # fmt: skip
 
 

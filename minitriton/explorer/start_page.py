@@ -28,9 +28,11 @@ def require_program(asked: CompileRequest) -> None:
     file, _, kernel = asked.source.partition(":")
     path = Path(file)
     if path.suffix in (".py", ".ttir", ".ttgir", ".llir", ".ptx", ".gluon"):
-        if not path.is_file():
+        if asked.kernel_text is None and not path.is_file():
             raise MinitritonError(f"no such file: {file}", help="name a kernel as FILE.py:kernel")
-        text = path.read_text("utf-8", "replace") if path.suffix == ".py" and asked.kernel_text is None else ""
+        text = ""
+        if path.suffix == ".py":
+            text = path.read_text("utf-8", "replace") if asked.kernel_text is None else asked.kernel_text
         found = [name for name, _ in _kernels_in(text)]
         if kernel and text and not re.search(rf"\b{re.escape(kernel)}\b", text):
             raise MinitritonError(f"{file} lacks kernel {kernel!r}", help="it has: " + (", ".join(found) or "none"))

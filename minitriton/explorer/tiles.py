@@ -45,7 +45,7 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
             help="IR has its sizes, and a kernel in Gluon its layouts: change those",
         )
     require_speeds(kernel, program.target)
-    sizes = sizes_of([given] if given else [], kernel) or _sizes_of_launch(program)
+    sizes = sizes_of([given] if given else [], kernel) or sizes_of_launch(program)
     ranking = ranking_of(source, sizes, program.target)
     constants, bound = constants_of(source), ranking.problem.sizes
     missing = [n for n, kind in source.signature.items() if n not in bound and str(kind).startswith("i")]
@@ -59,13 +59,13 @@ def tiles_of(program: RequestedProgram, given: str = "") -> TilesJson:
     ]
     return {
         **tables_of(found, missing_sizes(missing)), "own": _own(ranking, constants, program), "reasons": reasons, "fit": len(ranking),
-        "configs": [each["config"] for each in found["candidates"]], "asked": _asked(program),
+        "configs": [each["config"] for each in found["candidates"]], "asked": asked_from_file(program),
         "grids": _grids(program, ranking), "sizes": ",".join(f"{n}={v}" for n, v in sizes.items()),
-        "items": _items(source, constants),
+        "items": signature_items(source, constants),
     }  # fmt: skip
 
 
-def _sizes_of_launch(program: RequestedProgram) -> dict[str, int]:
+def sizes_of_launch(program: RequestedProgram) -> dict[str, int]:
     """The numbers of a launch that somebody gave: made-up ones are no size to search for."""
     if program.recorded is None and program.task is None:
         return {name: value for name, value in named(list(program.asked.numbers)).items() if type(value) is int}
@@ -73,7 +73,7 @@ def _sizes_of_launch(program: RequestedProgram) -> dict[str, int]:
     return {one.name: one.value for one in passed if type(one.value) is int and array_of(one.value) is None}
 
 
-def _asked(program: RequestedProgram) -> dict[str, Json]:
+def asked_from_file(program: RequestedProgram) -> dict[str, Json]:
     """What the kernel is compiled from with other constants: one of the corpus from its file, with the options and numbers of its launch."""
     asked = program.asked
     if program.task is None:
@@ -81,27 +81,38 @@ def _asked(program: RequestedProgram) -> dict[str, Json]:
     case = corpus.find(asked.source)
     named_already = {text.partition("=")[0] for text in asked.options}
     options = [f"{name}={value}" for name, value in case.launch_options.items() if name not in named_already]
-    numbers = asked.numbers or tuple(f"{name}={value}" for name, value in _sizes_of_launch(program).items())
+    numbers = asked.numbers or tuple(f"{name}={value}" for name, value in sizes_of_launch(program).items())
     source = f"{case.file}.py:{case.kernel}"
     return replace(asked, source=source, options=(*options, *asked.options), numbers=numbers).plain()
 
 
 def _grids(program: RequestedProgram, ranking: Ranking) -> list[str]:
     """The grid of the compile's launch with the constants of each row, "" where it is not known how it follows from them."""
-    asked, task, recorded = program.asked, program.task, program.recorded
-    own = grid_of(asked.grid) if asked.grid else task.grid if task is not None else recorded.grid if recorded else None
+    own = grid_of_launch(program)
     if own is None:
         return [""] * min(len(ranking), _MOST)
+    roles = ranking.problem.roles
+    grids = (grid_of_constants(program, roles, own, candidate.config.kwargs) for candidate in ranking[:_MOST])
+    return [",".join(map(str, grid)) if grid else "" for grid in grids]
+
+
+def grid_of_launch(program: RequestedProgram) -> Sequence[int] | None:
+    """The grid that somebody said: of the page, the corpus or a recorded launch."""
+    if program.asked.grid:
+        return grid_of(program.asked.grid)
+    said = program.task or program.recorded
+    return None if said is None else said.grid
+
+
+def grid_of_constants(
+    program: RequestedProgram, roles: TileRoles, own: Sequence[int], changed: Mapping[str, Any]
+) -> Sequence[int] | None:
+    """The grid of the program's launch, `own`, where some of its constants are `changed`; None where it is not known how it follows from them."""
     constants = constants_of(program.source)
-    found: list[str] = []
-    for candidate in ranking[:_MOST]:
-        values = {**constants, **candidate.config.kwargs}
-        if task is not None and task.grid_of is not None and not asked.grid:
-            grid = task.grid_of(values)
-        else:
-            grid = grid_with(ranking.problem.roles, own, _sizes_of_launch(program), constants, values)
-        found.append(",".join(map(str, grid)) if grid else "")
-    return found
+    values = {**constants, **changed}
+    if program.task is not None and program.task.grid_of is not None and not program.asked.grid:
+        return program.task.grid_of(values)
+    return grid_with(roles, own, sizes_of_launch(program), constants, values)
 
 
 def grid_with(
@@ -156,7 +167,7 @@ def _own(ranking: Ranking, constants: Mapping[str, object], program: RequestedPr
     return {"row": None, "text": "not among those that are tried, which are powers of 2 within what a CTA can hold"}
 
 
-def _items(source: ASTSource, constants: Mapping[str, object]) -> dict[str, str]:
+def signature_items(source: ASTSource, constants: Mapping[str, object]) -> dict[str, str]:
     """A signature that gives the same compile, by parameter; nothing where one of its values has no text."""
     found: dict[str, str] = {}
     for at, (name, kind) in enumerate(source.signature.items()):

@@ -189,6 +189,27 @@ class ApartJson(TypedDict, total=False):
     larger: int
 
 
+class EvaluatedJson(TypedDict):
+    """What became of a configuration of a sweep, why it is not right, and its numbers by name of a metric of the laboratory."""
+
+    result: str
+    reason: str
+    numbers: dict[str, int]
+
+
+class WrittenJson(TypedDict):
+    """The text of a file that shows compiles without a server."""
+
+    html: str
+
+
+class SweepJson(TypedDict):
+    """What a sweep of a program may vary, with the values that it has, and the configurations to try: what each is called and asks for."""
+
+    own: dict[str, str]
+    rows: list[OfferedJson]
+
+
 class TilesJson(Tables):
     """The tile sizes of a kernel by the model, how many `fit`, where the compile's `own` are, for what others are dropped; constants and options
     of each row, and the grid that its launch has with them ("": not known); the sizes, and the items of the compile's signature by parameter."""
@@ -481,5 +502,5 @@ class Drawn(TypedDict):
 
 Answer = (
     CompileJson | InspectionJson | RunJson | SassJson | VerdictsJson | BuffersJson | PatternJson | LessonsJson | GradeJson | Drawn | StartJson
-    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson
+    | InputsJson | TimelineJson | ValuesJson | DistancesJson | TilesJson | EvaluatedJson | SweepJson | WrittenJson
 )  # fmt: skip

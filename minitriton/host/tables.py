@@ -42,12 +42,13 @@ def folded(title: str, text: str, *, opened: bool = False) -> str:
 
 _PARTS = re.compile(
     r"(?P<comment>(?:^|(?<=\s))//[^\n]*|\bloc\([^\n]*)|(?P<string>\"[^\"\n]*\")|(?P<added>^ *\+ [^\n]*)|(?P<removed>^ *- [^\n]*)"
+    r"|(?P<setting>^ *\[[^\n]*\] -> \[[^\n]*\]$)"
     r"|(?P<encoding>#[a-z]\w*)|(?P<value>%[\w$#]+|\$\w+)|(?P<wrong>\b(?:wrong|broken|error|unsound|race)\b[^\n]*)"
     r"|(?P<op>\b(?:[a-z]\w*\.[a-z]\w*(?:\.[\w:]+)*)\b)|(?P<type>\b(?:tensor|i\d+|f\d+|bf16)\b)",
     re.MULTILINE,
 )
 _COLOURS = {
-    "comment": "#808080", "string": "#a8622a", "added": "#2a8c4a", "removed": "#c04040", "encoding": "#a050c0", "value": "#2b8a9e",
+    "comment": "#808080", "string": "#a8622a", "added": "#2a8c4a", "setting": "#2a8c4a", "removed": "#c04040", "encoding": "#a050c0", "value": "#2b8a9e",
     "wrong": "#c04040", "op": "#3d78d6", "type": "#8a7a20",
 }  # fmt: skip
 

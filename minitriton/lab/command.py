@@ -118,7 +118,7 @@ def _pipeline(given: argparse.Namespace, source: Source, launch: Launch) -> Pipe
 
 def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
-    from minitriton.commands.kernel_files import is_corpus_name
+    from minitriton.commands.kernel_files import is_corpus_name, load_kernel
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.own_launch import own_launch
     from minitriton.lab.launches.recorded import read_launch
@@ -127,8 +127,10 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     from minitriton.target import default_arch, options_for, target_named
 
     said = given.signature or given.launch or given.grid or given.arg or given.size or given.inputs
-    if not said and given.kernel and ".py" in given.kernel and (own := own_launch(given.kernel)) is not None:
-        given.launch, given.kernel = str(own.folder), own.reference if ":" not in given.kernel else given.kernel
+    if not said and given.kernel and ".py" in given.kernel:
+        load_kernel(given.kernel)  # raises where a file of several kernels is named without one
+        own = own_launch(given.kernel)
+        given.launch = None if own is None else str(own.folder)
     recorded = read_launch(given.launch) if given.launch else None
     given.kernel = given.kernel or (recorded and recorded.reference)
     if not given.kernel:

@@ -170,7 +170,8 @@ class CheckReport:
         not_run = sum(row.against_before is Verdict.NOT_RUN and row.refusal is None for row in self.rows)
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
-            return f"{len(self.rows)} steps, none wrong{left_out}"
+            races = "; its programs race" if self.races else ""
+            return f"{len(self.rows)} steps, none wrong{races}{left_out}"
         if self.nothing_ran and not self.broken:
             return f"nothing was checked: none of {len(self.rows)} steps could be run"
         if not self.broken and self.poison:

@@ -6,7 +6,7 @@ Nothing here knows of a cache, a device or a launch: `runtime.compiling` asks fo
 import functools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -143,26 +143,27 @@ def _compile(
             1
         ]
     else:
-        parts, facts.metadata["pipeline"] = _checked_parts(
-            target, options, request.switches, source.ext, properties_of(value, source.ext, target)
-        )
+        properties = properties_of(value, source.ext, target)
+        parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext, properties)
         known = stages_of(target.backend)
         wanted = known[: known.index(until) + 1 if until else None]
-        stages = {
-            stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks])
-            for stage, part in parts
-            if stage in wanted
-        }
+        stages = _runs(parts, wanted, context, [facts, *hooks])
         if inspect is not None:
             inspect(stages)
         wait = inspect is None and until is None and not hooks
-        for stage, run in stages.items():
+        for stage in list(stages):
             if wait and _may_wait(dict(parts)[stage], value):
                 continue
             since = time.perf_counter()
-            value = overrides.replace(stage, run(value, facts.metadata), options)
-            if stage == "ttir" and inspect is None and (again := _with_fitting_warps(request, value)) is not None:
-                return _compile(again, context, hooks, folder, until, inspect)
+            value = overrides.replace(stage, stages[stage](value, facts.metadata), options)
+            if stage == "ttir" and inspect is None and (fitting := _with_fitting_warps(request, value)) is not None:
+                ttir, options = dict(parts)[stage], fitting.options
+                parts, facts.metadata["pipeline"] = _checked_parts(
+                    target, options, request.switches, source.ext, properties
+                )
+                if dict(parts)[stage] != ttir:
+                    return _compile(fitting, context, hooks, folder, until, inspect)
+                stages = _runs(parts, wanted, context, [facts, *hooks])
             text = texts[stage] = value if isinstance(value, bytes) else representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
                 path = folder / f"{stem_of(source.name.removeprefix('@'))}.{stage}"
@@ -178,6 +179,15 @@ def _compile(
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     binary = overrides.cubin()
     return Compiled(texts if binary is None else {**texts, "cubin": binary}, metadata, seconds)
+
+
+def _runs(
+    parts: Iterable[tuple[str, Pipeline]], wanted: Sequence[str], context: Context, hooks: list[Hook]
+) -> dict[str, Stage]:
+    """What runs each stage that is wanted."""
+    return {
+        stage: functools.partial(_run_stage, stage, part, context, hooks) for stage, part in parts if stage in wanted
+    }
 
 
 def _with_fitting_warps(request: Request, module: object) -> Request | None:

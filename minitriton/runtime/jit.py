@@ -445,7 +445,7 @@ class JITFunction(JITCallable, KernelInterface):
 
         def finish(kernel: CompiledKernel) -> None:
             self.device_caches[device][0][key] = kernel
-            call_hook(knobs.runtime.jit_post_compile_hook, source, options, key, device, is_warmup)
+            call_hook(knobs.runtime.jit_post_compile_hook, source, options, key, device, is_warmup, kernel)
 
         mode = active_mode.get()
         if mode is not None:

@@ -92,3 +92,44 @@ def test_faults_of_the_kernel_are_said_next_to_the_verdict(page: Page, serve: Se
     page.one("#check").click()
     said = page.text("#banner")
     assert "give that load `other=`" in said and "global-race" in said and "inputs were made up" in said
+
+
+RACING = """import triton
+import triton.language as tl
+
+@triton.jit
+def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(out_ptr, tl.load(out_ptr) + tl.sum(x, axis=0))
+"""
+
+
+def test_a_race_in_a_kernel_that_is_typed_is_mended_and_the_kernel_swept(page: Page, serve: Servers) -> None:  # noqa: F811
+    page.open(serve())
+    wait_for(lambda: page.text("#groups"))
+    page.one("#typed summary").click()
+    content = page.one("#typed-kernel .cm-content")
+    page.browser.execute_script(
+        "const v = arguments[0].cmView.view; v.dispatch({changes: {from: 0, to: v.state.doc.length, insert: arguments[1]}})",
+        content, RACING,
+    )  # fmt: skip
+    next(one for one in page.all("#typed button") if one.text == "Compile this text").click()
+    wait_for(lambda: page.text("#check") == "✓ every pass keeps the numbers, but see the kernel: line 8", 60)
+    page.one("#check").click()
+    assert page.text("#banner").startswith("typed.py:8") and "global-race" in page.text("#banner")
+    page.press("5")
+    page.edit(lambda text: text.replace("tl.store(out_ptr, tl.load(out_ptr) + ", "tl.atomic_add(out_ptr, "))
+    wait_for(lambda: page.text("#check") == "✓ every pass keeps the numbers", 60)
+    changes = len(page.all("#changes button[aria-pressed]"))
+    page.press("w")
+    field = page.one("input[name='vary-BLOCK']")
+    field.clear()
+    field.send_keys("64, 128", Keys.ENTER)
+    wait_for(lambda: page.text("#sweep-status") == "6 tried, 6 right", 60)
+    assert "num_warps=2, BLOCK=64" in page.text("#sweep-results") and "cycles" in page.text("#sweep-results")
+    # What is there already is shown, not compiled again.
+    next(one for one in page.all("#differs button") if one.text == "undo").click()
+    wait_for(lambda: page.attribute("#differs", "innerText").startswith("types and inputs"))
+    page.press("5")
+    assert len(page.all("#changes button[aria-pressed]")) == changes

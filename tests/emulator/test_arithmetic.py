@@ -250,3 +250,15 @@ def test_halves_flush_and_clamp(one_to_one: Callable[..., np.ndarray]) -> None:
     a = np.array([0x00013C00, 0x80013E00], np.uint32)
     found = one_to_one("add.ftz.sat.f16x2 %r9, %r1, %r2;", a, np.array([0x00004000, 0x0000B800], np.uint32))
     assert [hex(v) for v in found] == ["0x3c00", "0x3c00"]
+
+
+@pytest.mark.parametrize("operation", ["add.rn", "sub.rz", "mul.rn.ftz", "mul.rp", "fma.rn", "fma.rm.ftz"])
+def test_two_packed_floats_are_computed_as_single_ones(operation: str, one_to_one: Run) -> None:
+    numbers = np.random.default_rng(0).standard_normal((3, 32)).astype(F32) * F32([1e-38, 1.0, 1e38] * 10 + [1e-30] * 2)
+    third, packed_third = (", %r3", ", %rd1") if operation.startswith("fma") else ("", "")
+    pairs = "mov.b64 %rd1, {%r1, %r3}; mov.b64 %rd2, {%r2, %r3};"
+    packed = f"{pairs} {operation}.f32x2 %rd3, %rd1, %rd2{packed_third};"
+    low = one_to_one(f"{packed} mov.b64 {{%r9, %r8}}, %rd3;", *numbers)
+    high = one_to_one(f"{packed} mov.b64 {{%r8, %r9}}, %rd3;", *numbers)
+    np.testing.assert_array_equal(low, one_to_one(f"{operation}.f32 %r9, %r1, %r2{third.replace('3', '1')};", *numbers))
+    np.testing.assert_array_equal(high, one_to_one(f"{operation}.f32 %r9, %r3, %r3{third};", *numbers))

@@ -70,7 +70,7 @@ UNKNOWN = [
     "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4}, %r5, 0;",
     "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3];",
     "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
-    "add.rn.f32x2 %rd1, %rd2, %rd3;",
+    "min.f32x2 %rd1, %rd2, %rd3;",
     "prmt.b32.f4e %r1, %r2, %r3, %r4;",
     "cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;",
     "vote.all.pred %p1, %p2;",

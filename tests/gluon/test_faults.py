@@ -34,6 +34,24 @@ def test_the_interpreter_finds_a_missing_fence_at_its_line(
     assert found, what
 
 
+@pytest.mark.parametrize("kernel", ["tma_copied", "dot_of_copied", "loaded_and_added"])
+def test_what_sm_80_lacks_is_refused_at_its_line(kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm80")
+    error = complaint(kernel, SOURCE.read_text(), tmp_path)
+    assert error is not None and error.location is not None
+    assert "needs sm_90 or later, and the kernel is compiled for sm_80" in error.message
+
+
+def test_only_operands_of_16_bits_may_be_contiguous_along_another_dimension_than_k(tmp_path: Path) -> None:
+    text = SOURCE.read_text().replace("NVMMASharedLayout(64, 16)", "NVMMASharedLayout(32, 8)")
+    text = text.replace("[16, 32, 16])", "[16, 32, 32])").replace("gl.float16, [M, K]", "gl.float8e5, [M, K]")
+    text = text.replace("gl.float16, [K, N]", "gl.float8e5, [K, N]").replace("k0))\n", "k0).to(gl.float8e5))\n")
+    text = text.replace("y.store(gl.load(b + k1 * N + j))", "y.store(gl.load(b + k1 * N + j).to(gl.float8e5))")
+    error = complaint("dot_of_stored", text, tmp_path)
+    assert error is not None and "operand b is not contiguous along k" in error.message
+    assert error.location is not None and "warpgroup_mma(" in text.split("\n")[error.location.line - 1]
+
+
 def test_a_deadlock_says_what_the_mbarrier_lacks_and_where_others_wait(tmp_path: Path) -> None:
     text = SOURCE.read_text().replace("        mbarrier.arrive(empty.index(slot), count=1)\n", "")
     error = complaint("loaded_and_added", text, tmp_path)

@@ -60,6 +60,20 @@ def test_what_a_hook_was_told_compiles_to_the_same_kernel() -> None:
     assert len(told) == 2
 
 
+def test_after_the_compile_a_hook_is_told_the_warps_that_it_chose() -> None:
+    told: list[Any] = []
+    knobs.runtime.jit_post_compile_hook = lambda **facts: told.append(facts)
+
+    @minitriton.jit
+    def centred(x, BLOCK: tl.constexpr):
+        row = tl.load(x + tl.arange(0, BLOCK))
+        tl.store(x + tl.arange(0, BLOCK), row - tl.max(row, 0))
+
+    made = centred.warmup(POINTER, 32768, grid=(1,))
+    assert made.metadata.num_warps == told[0]["compile"]["num_warps"] == 8 and "num_warps=8" in told[0]["repr"]
+    assert centred.preload(told[0]["compile"]["specialization_data"]).hash == made.hash
+
+
 def test_data_of_another_kernel_is_refused() -> None:
     told: list[Any] = []
     knobs.runtime.jit_cache_hook = lambda **facts: told.append(facts["compile"]["specialization_data"])

@@ -1,12 +1,20 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { Apart, CompileRequest, Buffers, Compile, Failure, Held, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Tiles, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
+import type { Apart, CompileRequest, Buffers, Compile, Evaluated, Failure, Held, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Tiles, Timeline, Values, ValuesAsked, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
 export class Trouble extends Error {
-  constructor(readonly problem: Problem) {
-    super(problem.message);
+  readonly problem: Problem;
+
+  constructor(given: Problem) {
+    super(given.message);
+    this.problem = { ...given, text: withoutScratch(given.text) };
   }
+}
+
+/** A text that names files, in which a text that was edited on the page is called as its file is: not as the copy that the server made. */
+export function withoutScratch(text: string): string {
+  return text.replaceAll(/\/[^\s:]*\/minitriton-explorer-\w+\/[0-9a-f]{16}\//g, "");
 }
 
 export interface Answers {
@@ -40,6 +48,17 @@ export interface Answers {
   /** What the program is run with, and who said so. */
   inputs(compile: Compile): Promise<Inputs>;
   exercise(name: string, asked: CompileRequest, text: string): Promise<ExerciseResult>;
+  /** What a sweep of a program may vary, and the configurations that there are for values by name. */
+  sweep(compile: Compile, vary: Record<string, string[]>, orders: number): Promise<Sweep>;
+  /** The text of a file that shows compiles without a server. */
+  file(shown: CompileRequest[]): Promise<string>;
+  /** What becomes of a configuration: of ours, or by Triton's passes. */
+  evaluate(asked: CompileRequest, by?: string): Promise<Evaluated>;
+}
+
+export interface Sweep {
+  own: Record<string, string>;
+  rows: Offered[];
 }
 
 /** A kernel that can be opened. */
@@ -190,6 +209,9 @@ export class Server implements Answers {
   start = (): ReturnType<Answers["start"]> => this.ask("start", {});
   inputs = (compile: Compile): Promise<Inputs> => this.once(compile, "inputs", {});
   exercise = (name: string, asked: CompileRequest, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
+  sweep = (compile: Compile, vary: Record<string, string[]>, orders: number): Promise<Sweep> => this.ask("sweep", { asked: compile.asked, vary, orders });
+  file = async (shown: CompileRequest[]): Promise<string> => (await this.ask<{ html: string }>("file", { shown })).html;
+  evaluate = (asked: CompileRequest, by = ""): Promise<Evaluated> => this.ask("evaluate", { asked, by });
 
   private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
     // What Triton compiled comes with what is known of it.
@@ -271,6 +293,9 @@ export class File implements Answers {
   layout = (): Promise<Drawn> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
   start = (): ReturnType<Answers["start"]> => refused(NEEDS_SERVER);
+  sweep = (): Promise<Sweep> => refused(NEEDS_SERVER);
+  evaluate = (): Promise<Evaluated> => refused(NEEDS_SERVER);
+  file = (): Promise<string> => refused(NEEDS_SERVER);
   inputs = (): Promise<Inputs> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   /** They are in Triton's run. */

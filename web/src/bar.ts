@@ -19,8 +19,10 @@ export function differences(asked: CompileRequest, base?: Compile): Difference[]
     const rest = asked[name]!.filter((_, index) => index !== at);
     return rest.length ? { ...asked, [name]: rest } : left(name);
   };
+  // A kernel that was typed on the start page is in no file.
+  const typed = base?.asked?.kernel_text;
   return [
-    ...(asked.kernel_text === undefined ? [] : [{ text: "the kernel edited", without: left("kernel_text") }]),
+    ...(asked.kernel_text === undefined || asked.kernel_text === typed ? [] : [{ text: "the kernel edited", without: typed === undefined ? left("kernel_text") : { ...asked, kernel_text: typed } }]),
     ...(asked.pipeline === undefined ? [] : [{ text: "other passes", without: left("pipeline") }]),
     ...(asked.edits ?? []).map(([kind, text], at) => ({ text: inWords(kind, text), without: without("edits", at) })),
     ...(asked.states ?? []).map((one, at) => ({ text: `IR edited after pass ${one.after}`, without: without("states", at) })),
@@ -70,7 +72,7 @@ export function showDifferences(session: Session, compile: ((asked: CompileReque
 function plain(asked: CompileRequest, first?: CompileRequest): CompileRequest {
   const found: Partial<CompileRequest> = { ...asked };
   for (const name of ["kernel_text", "pipeline", "edits", "states", "options", "anyway"] as const) delete found[name];
-  for (const name of ["signature", "arch", "grid"] as const) {
+  for (const name of ["kernel_text", "signature", "arch", "grid"] as const) {
     if (first?.[name] === undefined) delete found[name];
     else Object.assign(found, { [name]: first[name] });
   }

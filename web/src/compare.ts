@@ -2,6 +2,7 @@
 import { Trouble } from "./answers";
 import { difference, distanceText, NUMBERS, settle } from "./costs";
 import { button, make, table } from "./dom";
+import { saveButton } from "./save";
 import { archName, stepOf, type Compile, type Run } from "./payload";
 import type { Session } from "./session";
 
@@ -30,6 +31,7 @@ export class CompareTab {
       });
       tools.append("compare with ", made);
     }
+    if (session.answers.live) tools.append(saveButton(session, () => compiles));
     if (session.answers.live) tools.append(make("span.hint", {}, "or compile a change under What if; in a terminal: "), make("code", {}, "--against '--option num_stages=1'"));
     const waiting = make("p.hint", { role: "status" }, "running and assembling each…");
     this.into.replaceChildren(make("section.card.wide", { id: "compare" }, make("h4", {}, "Compiles next to each other"), tools, this.tableOf(compiles, []), waiting));

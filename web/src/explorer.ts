@@ -1,6 +1,6 @@
 // The page: passes at the side, two states beside the source, what is known of what is chosen below.
 import { AccessTab } from "./access";
-import { File, inflated, Server, Trouble, type Answers } from "./answers";
+import { File, inflated, Server, Trouble, withoutScratch, type Answers } from "./answers";
 import { CompareTab } from "./compare";
 import { CostsTab, type HeatMaps } from "./costs";
 import { element, make, sayTrouble, withCode } from "./dom";
@@ -18,6 +18,7 @@ import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { chooseKernel } from "./start";
+import { SweepTab } from "./sweep";
 import { TilesTab } from "./tiles";
 import { TimeTab } from "./timeline";
 import { ValuesTab } from "./values";
@@ -108,7 +109,7 @@ function showWaiting(server: Server): void {
   element("cancel").addEventListener("click", () => server.cancel());
 }
 
-const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer" };
+const SERVICES: Record<string, string> = { compile: "compiling", run: "running on the emulator", sass: "assembling", triton: "Triton compiles", pattern: "watching an access", timeline: "timing warps", values: "running on the interpreter", exercise: "checking the answer", file: "writing the file", sweep: "looking for configurations", evaluate: "sweeping", tiles: "looking for tile sizes" };
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
@@ -132,7 +133,9 @@ function build(session: Session): void {
   });
   const setDrawer = addSplitter(element("splitter"), element("work"));
   const graph = new GraphTab(session, Inspector.panel("graph"), () => setDrawer(Number(element("splitter").getAttribute("aria-valuenow")) > 60 ? 38 : 85));
-  const tiles = new TilesTab(session, Inspector.panel("tiles"), (asked) => whatIf.compile(asked));
+  const tiles = new TilesTab(session, Inspector.panel("tiles"), (asked) => whatIf.open(asked));
+  const sweep = new SweepTab(session, Inspector.panel("sweep"), (asked) => whatIf.open(asked));
+  let sweepOf: Compile | null = null;
   let costsOf: Compile | null = null;
   let tilesOf: Compile | null = null;
   const inspector = new Inspector(
@@ -165,6 +168,15 @@ function build(session: Session): void {
           return tiles.show();
         },
       },
+      {
+        name: "sweep",
+        title: "Sweep",
+        show: () => {
+          if (sweepOf !== null && session.base === sweepOf) return;
+          sweepOf = session.base;
+          return sweep.show();
+        },
+      },
     ],
     trouble,
   );
@@ -181,7 +193,7 @@ function build(session: Session): void {
     sides.showHeat(counts?.sources ?? new Map(), counts?.ptx ?? new Map());
     sides.showInFlight().catch(trouble);
     passes.show();
-    showDifferences(session, session.answers.live ? (asked) => void whatIf.compile(asked) : null, () => session.choose({ tab: "whatif" }));
+    showDifferences(session, session.answers.live ? (asked) => void whatIf.open(asked) : null, () => session.choose({ tab: "whatif" }));
     legend();
   }
 
@@ -241,7 +253,7 @@ function build(session: Session): void {
         check.textContent = broken.length ? `✗ ${broken.map((one) => `${one!.name}${one!.lacks?.length ? ` without ${one!.lacks.join(", ")}` : ""}`).join(", ")}` : "✓ every pass keeps the numbers";
         check.className = broken.length ? "broken" : "holds";
         check.title = broken.map((one) => one!.why).join("\n");
-        ofKernel = broken.length ? "" : (found.kernel ?? []).join("\n");
+        ofKernel = broken.length ? "" : withoutScratch((found.kernel ?? []).join("\n"));
         if (!ofKernel) return;
         const lines = [...new Set([...ofKernel.matchAll(/\.py:(\d+)/g)].map((one) => one[1]!))];
         check.textContent += `, but see the kernel${lines.length ? `: line ${lines[0]}` : ""}`;
@@ -276,7 +288,7 @@ function build(session: Session): void {
       j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
       "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
       e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.focusLeft(), d: () => sides.toggleColumns(), a: () => sides.panes.right.focus(),
-      t: () => inspector.select(10), ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+      t: () => inspector.select(10), w: () => inspector.select(11), ",": () => sides.nextMatch(-1), ".": () => sides.nextMatch(1), "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
       ...Object.fromEntries([..."1234567890"].map((key, at) => [key, () => inspector.select(at)])),
     };

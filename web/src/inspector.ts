@@ -23,7 +23,7 @@ export class Inspector {
       made.id = `tab-${tab.name}`;
       made.role = "tab";
       made.textContent = tab.title;
-      made.title = `key ${at < 10 ? (at + 1) % 10 : "t"}`;
+      made.title = `key ${at < 10 ? (at + 1) % 10 : "tw"[at - 10]!}`;
       made.setAttribute("aria-controls", `panel-${tab.name}`);
       made.addEventListener("click", () => session.choose({ tab: tab.name }));
       bar.append(made);

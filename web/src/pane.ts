@@ -30,7 +30,8 @@ export type Colours = Extension | ((line: string) => Iterable<readonly [from: nu
 /** What the next frame shows otherwise: several changes of one event are one update of the view, which lays out the page once. */
 interface Pending {
   shown: boolean;
-  scroll: { at: number; y: "center" | "start" } | null;
+  /** Which line to bring into sight; `page`: on a narrow page the pane as well. */
+  scroll: { at: number; y: "center" | "start"; page?: boolean } | null;
   marks: boolean;
   heat: boolean;
 }
@@ -97,6 +98,7 @@ export class Pane {
   private byNumber = new Map<number, number>();
   private heat: ReadonlyMap<number, Heat> = new Map();
   private marks: Marks = NO_MARKS;
+  private scrollsPage = false;
   private pending: Pending | null = null;
   private hoveredNumber: number | null = null;
   private readonly wrapping = new Compartment();
@@ -164,7 +166,7 @@ export class Pane {
     const at = this.byNumber.get(number);
     if (at === undefined) return;
     this.marks = { ...this.marks, hovered: new Set([at]) };
-    this.change({ marks: true, scroll: { at, y: "center" } });
+    this.change({ marks: true, scroll: { at, y: "center", page: true } });
   }
 
   /** Whether a line (by its own number) is among those shown. */
@@ -186,6 +188,7 @@ export class Pane {
   private update(): void {
     const { shown, scroll, marks, heat } = this.pending!;
     this.pending = null;
+    this.scrollsPage = scroll?.page === true;
     const old = this.view.state.doc;
     const doc = shown ? Text.of(this.shown.length ? this.shown.map((line) => line.text) : [""]) : old;
     const effects: StateEffect<unknown>[] = [];
@@ -209,6 +212,12 @@ export class Pane {
     const numberAt = (view: EditorView, position: number): number | null => this.shown[view.state.doc.lineAt(position).number - 1]?.number ?? null;
     return [
       EditorState.readOnly.of(true),
+      EditorView.scrollHandler.of(() => {
+        const { scrollX, scrollY } = window;
+        // After CodeMirror has scrolled all that is around the line, before that is painted.
+        if (!this.scrollsPage) queueMicrotask(() => window.scrollTo(scrollX, scrollY));
+        return false;
+      }),
       this.wrapping.of([]),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       typeof colours === "function" ? inSight((view) => coloured(view, colours)) : [colours, highlighting],

@@ -97,7 +97,12 @@ export class PassList {
     this.list.setAttribute("aria-activedescendant", `step-${view.step}`);
     for (const item of this.items) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
     // With the frame, when the page is laid out anyway.
-    requestAnimationFrame(() => document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" }));
+    requestAnimationFrame(() => {
+      const { scrollX, scrollY } = window;
+      document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" });
+      // A narrow page is higher than the window: it stays where the reader has it.
+      if (!this.list.contains(document.activeElement)) window.scrollTo(scrollX, scrollY);
+    });
   }
 
   next(direction: 1 | -1): void {

@@ -471,3 +471,10 @@ export function titleOf(compile: Compile, state: number): string {
   const step = compile.steps[stepOf(compile, state)];
   return step ? `${found?.level ?? ""}: after ${step.name}` : (found?.level ?? "");
 }
+
+/** What became of a configuration of a sweep: "right", "wrong", ..., why, and its numbers by name. */
+export interface Evaluated {
+  result: string;
+  reason: string;
+  numbers: Record<string, number>;
+}

@@ -1,7 +1,10 @@
 // What is offered where nothing was opened: kernels opened before, the examples, the corpus, the tour.
 import { Trouble, type Answers, type Offered } from "./answers";
 import { button, element, make } from "./dom";
-import type { Compile, CompileRequest } from "./payload";
+import { Editor } from "./editor";
+import { pythonLanguage } from "./languages";
+import type { Compile, CompileRequest, Problem } from "./payload";
+import { showSignature, signatureField, withSignature } from "./signature";
 
 /** Fills the page until a kernel is chosen and compiled. */
 export async function chooseKernel(answers: Answers): Promise<Compile> {
@@ -9,23 +12,28 @@ export async function chooseKernel(answers: Answers): Promise<Compile> {
   const groups = make("div", { id: "groups" });
   const field = make("input", { type: "search", id: "find-kernel", placeholder: "find a kernel by its name, file or description", "aria-label": "find a kernel" }) as HTMLInputElement;
   const own = make("input", { type: "text", id: "own-kernel", placeholder: "FILE.py:kernel, a .ttir, .ttgir, .llir or .ptx file", "aria-label": "a kernel of your own", spellcheck: "false" }) as HTMLInputElement;
-  const view = make("main", { id: "start" }, make("h2", {}, "Open a kernel"), make("p.choices", {}, own, button("Open", "Enter", () => void open({ source: own.value.trim() })), tourButton(() => void openTour())), status, field, groups);
+  const view = make("main", { id: "start" }, make("h2", {}, "Open a kernel"), make("p.choices", {}, own, button("Open", "Enter", () => void open({ source: own.value.trim() })), tourButton(() => void openTour())), typedKernel((asked) => open(asked, false)), status, field, groups);
   document.body.classList.add("failure");
   document.body.append(view);
   let chosen: (made: Compile) => void = () => undefined;
   const found = new Promise<Compile>((resolve) => (chosen = resolve));
 
-  async function open(asked: CompileRequest): Promise<void> {
+  /** Opens a kernel; the problem, where it does not compile, which it says or not. */
+  async function open(asked: CompileRequest, saysProblem = true): Promise<Problem | null> {
+    status.classList.remove("failed");
     status.textContent = `compiling ${asked.source.split("/").at(-1) ?? ""}…`;
     try {
       const made = await answers.compile(asked, { opens: true });
       view.remove();
       document.body.classList.remove("failure");
+      window.scrollTo(0, 0);
       chosen(made);
+      return null;
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      status.textContent = error.problem.text;
+      status.textContent = saysProblem ? error.problem.text : "";
       status.classList.add("failed");
+      return error.problem;
     }
   }
   async function openTour(): Promise<void> {
@@ -62,4 +70,57 @@ function tourButton(onClick: () => void): HTMLElement {
   const made = button("Take the tour", "seven kernels, from Python to machine code", onClick);
   made.id = "take-tour";
   return made;
+}
+
+const FILE_OF_TYPED = "typed.py";
+const TEMPLATE = `import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    y = tl.load(y_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, x + y, mask=at < n)
+`;
+
+/** An editor for a kernel that is in no file: `open` says what is wrong with it, which is marked at its line. */
+function typedKernel(open: (asked: CompileRequest) => Promise<Problem | null>): HTMLElement {
+  const place = make("div.editor", { id: "typed-kernel" });
+  const said = make("pre.failed", { id: "typed-problem", role: "status" });
+  const which = make("select", { "aria-label": "which kernel of the text", hidden: "" }) as HTMLSelectElement;
+  const signature = signatureField();
+  showSignature(signature, { source: FILE_OF_TYPED });
+  const compile = (): void => {
+    const names = kernelsIn(editor.text);
+    if (names.join() !== [...which.options].map((one) => one.value).join()) {
+      which.replaceChildren(...names.map((name) => new Option(name, name)));
+      // What others call is written before them.
+      which.value = names.at(-1) ?? "";
+    }
+    which.hidden = names.length < 2;
+    said.textContent = "";
+    const source = which.value ? `${FILE_OF_TYPED}:${which.value}` : FILE_OF_TYPED;
+    void open(withSignature({ source, kernel_text: editor.text }, signature)).then((problem) => {
+      if (!problem) return;
+      said.textContent = problem.line ? `line ${problem.line}: ${problem.message}${problem.help ? `\n${problem.help}` : ""}` : problem.text;
+      editor.markWrong(problem.line ?? null);
+    });
+  };
+  const editor = new Editor(place, compile);
+  signature.addEventListener("keydown", (event) => { if (event.key === "Enter") compile(); });
+  const view = make("details", { id: "typed" }, make("summary", {}, "Write or paste a kernel", make("small", {}, " with its imports; types and inputs are made up, and can be changed afterwards")), place,
+    make("p.choices", {}, button("Compile this text", "Ctrl-Enter", compile), which, make("label", {}, "signature ", signature)), said);
+  view.addEventListener("toggle", () => {
+    if (!(view as HTMLDetailsElement).open) return;
+    if (!editor.text) editor.show(TEMPLATE, pythonLanguage);
+    editor.focus();
+  });
+  return view;
+}
+
+/** The functions of a text that are compiled by themselves. */
+function kernelsIn(text: string): string[] {
+  return [...text.matchAll(/^@(?:\w+\.)*jit\b[^\n]*\n(?:@[^\n]*\n)*def (\w+)/gm)].map((found) => found[1]!);
 }

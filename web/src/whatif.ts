@@ -5,10 +5,14 @@ import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import { InputFields } from "./inputs";
+import { saveButton } from "./save";
 import { baseName, stepOf, type CompileRequest, type Compile } from "./payload";
 import { askedOf, type Session } from "./session";
 import { kernelFile } from "./sides";
 import { isPython, showSignature, signatureField, withSignature } from "./signature";
+
+/** What is offered: others may be typed. */
+const ARCHITECTURES = ["80", "89", "90", "100", "120", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
 
 type What = "kernel" | "ir" | "pipeline";
 
@@ -77,14 +81,15 @@ export class WhatIfTab {
     compile.className = "main";
     choices.append(compile);
     const numbers = make("p.options", {}, ...["num_warps", "num_stages", "num_ctas", "arch", "grid"].map((name) => {
-      const input = make("input", { type: "text", size: "5", "aria-label": name, name }) as HTMLInputElement;
+      const input = make("input", { type: "text", size: "5", "aria-label": name, name, ...(name === "arch" ? { list: "architectures", title: "an NVIDIA GPU by its compute capability times ten (90), an AMD GPU by its name (gfx942)" } : {}) }) as HTMLInputElement;
       this.options[name] = input;
       return make("label", {}, `${name} `, input);
     }));
     this.signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void this.compileText(); });
     const types = isPython(askedOf(this.session.compile)) ? make("p.options", {}, make("label", {}, "signature ", this.signature)) : null;
     const place = make("div.editor", { id: "editor" });
-    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, types, this.inputs.view, place), make("div.side", {}, this.status, this.changes)));
+    const architectures = make("datalist", { id: "architectures" }, ...ARCHITECTURES.map((name) => make("option", { value: name })));
+    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, architectures, choices, numbers, types, this.inputs.view, place), make("div.side", {}, this.status, this.changes)));
     this.editor = new Editor(place, () => void this.compileText());
   }
 
@@ -180,6 +185,16 @@ export class WhatIfTab {
     await this.compile(asked, step);
   }
 
+  /** Shows the compile of `asked`, which may be there already. */
+  async open(asked: CompileRequest): Promise<boolean> {
+    const { compiles, view } = this.session;
+    const known = compiles.findIndex((one) => one.asked !== undefined && areAlike(one.asked, asked));
+    if (known < 0) return this.compile(asked);
+    sayTrouble("");
+    this.session.choose({ compile: known, step: Math.min(view.step, compiles[known]!.steps.length - 1) });
+    return true;
+  }
+
   /** Compiles and shows; what is refused is said, and what was shown stays. */
   async compile(asked: CompileRequest, step?: number, looked?: string): Promise<boolean> {
     if (this.busy) return false;
@@ -242,7 +257,7 @@ export class WhatIfTab {
     this.changes.replaceChildren(
       make("h4", {}, view.compile ? (shown.label ?? "") : "as it was opened"),
       ...(view.compile ? [table(["", "now", "before"], rows), this.links()] : []),
-      make("p", {}, make("a", { href: link.href, id: "link" }, "link to this state")),
+      make("p.choices", {}, make("a", { href: link.href, id: "link" }, "link to this state"), saveButton(this.session, () => [...new Set([base, shown])])),
       make("p", {}, "the same from a command line:"),
       make("textarea", { readonly: "", rows: "3", "aria-label": "command line", id: "command" }, shown.command ?? ""),
       ...compiles.map((one, at) => {
@@ -276,4 +291,10 @@ export class WhatIfTab {
 /** A pipeline's text with each pass on a line of its own. */
 export function onePassALine(pipeline: string): string {
   return pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n");
+}
+
+/** Whether two requests ask for the same; what is empty is as good as not said. */
+function areAlike(one: CompileRequest, other: CompileRequest): boolean {
+  const text = (asked: CompileRequest): string => JSON.stringify(Object.entries(asked).filter(([, value]) => value !== "" && value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)).sort(([a], [b]) => a.localeCompare(b)));
+  return text(one) === text(other);
 }

@@ -23,6 +23,17 @@ import numpy.typing as npt
 from minitriton.emulator.lanes import Doubles, Lanes, Singles, Words16, Words32, Words64
 from minitriton.interpreter.numbers.formats import extreme
 
+
+def halves(pairs: Words64) -> Singles:
+    """The two float32 of each 64 bits, the low one first, along a new last axis."""
+    return np.ascontiguousarray(pairs, np.uint64)[..., None].view(np.float32)
+
+
+def joined(numbers: Singles) -> Words64:
+    """The reverse of `halves`."""
+    return np.ascontiguousarray(numbers, np.float32).view(np.uint64)[..., 0]
+
+
 _BITS = {np.dtype(np.float64): (53, -1074), np.dtype(np.float32): (24, -149)}
 """Bits of a significand and exponent of the smallest number."""
 

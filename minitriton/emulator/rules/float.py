@@ -19,6 +19,7 @@ for _name in (
     "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
+NAMES.update({"halves": float_math.halves, "joined": float_math.joined})
 NAMES.update({"narrow": sf.narrow, "pairs": sf.pairs, "sqrt": np.sqrt, "extreme": extreme})
 NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": float_math.exactly})
 
@@ -31,7 +32,7 @@ _UNARY = {
 
 def is_float(type: str) -> bool:
     """Whether a PTX type is a float, single or packed."""
-    return type in NARROW or type in ("f32", "f64")
+    return type in NARROW or type in ("f32", "f64", "f32x2")
 
 
 def operands32(w: BlockWriter, i: Instruction, parts: list[str], start: int = 1) -> list[str]:
@@ -55,6 +56,29 @@ def _narrow(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     name = ".".join((parts[0], *(p for p in parts[1:] if p in ("ftz", "sat", "relu", "NaN", "xorsign"))))
     values = ", ".join(w.read(o, kind) for o in i.operands[1:])
     w.write(i.operands[0], kind, f"{function}({name!r}, {format!r}, {values})")
+
+
+def _packed32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """Two float32 in 64 bits (`add`, `sub`, `mul` and `fma` of sm_100 and later)."""
+    operands = [w.temporary(f"halves({w.read(o, 'u64')})") for o in i.operands[1:]]
+    operands = [w.temporary(f"flush32({each})") for each in operands] if "ftz" in parts else operands
+    found = _arithmetic32(parts, operands)
+    w.write(i.operands[0], "u64", f"joined(flush32({found}))" if "ftz" in parts else f"joined({found})")
+
+
+def _arithmetic32(parts: list[str], operands: list[str]) -> str:
+    """`add`, `sub`, `mul`, `div`, `fma` or `mad` of float32, rounded as asked for."""
+    name, mode = parts[0], next((p for p in parts if p in DIRECTED), None)
+    a, b, *third = operands
+    if third:
+        return f"fma_directed({a}, {b}, {third[0]}, {mode!r})" if mode else f"fma32({a}, {b}, {third[0]})"
+    if mode is None:
+        return f"{a} { {'add': '+', 'sub': '-', 'mul': '*', 'div': '/'}[name] } {b}"
+    directed = {
+        "add": f"add_directed({a}, {b}", "sub": f"add_directed({a}, -{b}", "mul": f"multiply_directed({a}, {b}",
+        "div": f"exactly('div', {mode!r}, {a}, {b}",
+    }  # fmt: skip
+    return directed[name] + (")" if name == "div" else f", {mode!r})")
 
 
 def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
@@ -93,7 +117,7 @@ def _by_type(*names: str, integers: Callable[[str], Rule] | None = None) -> Call
     def register(function: Rule) -> Rule:
         def write(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
             type = parts[-1]
-            own = _narrow if type in NARROW else _wide if type == "f64" else function
+            own = {"f64": _wide, "f32x2": _packed32, **dict.fromkeys(NARROW, _narrow)}.get(type, function)
             (integers(parts[0]) if integers is not None and not is_float(type) else own)(w, i, parts)
 
         rule(*names)(write)
@@ -111,7 +135,6 @@ _INTEGERS = {
 def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     name = parts[0]
     a, b, *third = operands32(w, i, parts)
-    mode = next((p for p in parts if p in DIRECTED), None)
     if name in ("min", "max"):
         function = "minmax_by_size" if "xorsign" in parts else "extreme"
         expression = f"{function}({a}, {b}, {name == 'max'}, {'NaN' in parts})"
@@ -121,25 +144,15 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
             expression = f"extreme({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
     elif name == "div" and ("full" in parts or "approx" in parts):
         expression = f"quotient32({a}, {b})"
-    elif mode and name == "div":
-        expression = f"exactly('div', {mode!r}, {a}, {b})"
-    elif mode:
-        directed = {
-            "add": f"add_directed({a}, {b}",
-            "sub": f"add_directed({a}, -{b}",
-            "mul": f"multiply_directed({a}, {b}",
-        }
-        expression = f"{directed[name]}, {mode!r})"
     else:
-        expression = f"{a} { {'add': '+', 'sub': '-', 'mul': '*', 'div': '/'}[name] } {b}"
+        expression = _arithmetic32(parts, [a, b])
     result32(w, i, parts, expression)
 
 
 @_by_type("fma", "mad", integers=lambda name: rules_integer.multiply)
 def _fused(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     a, b, c = operands32(w, i, parts)
-    mode = next((p for p in parts if p in DIRECTED), None)
-    result32(w, i, parts, f"fma_directed({a}, {b}, {c}, {mode!r})" if mode else f"fma32({a}, {b}, {c})")
+    result32(w, i, parts, _arithmetic32(parts, [a, b, c]))
 
 
 @_by_type("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp")

@@ -21,12 +21,12 @@ _REDUCTIONS = "add min max inc dec and or xor"
 
 _ALLOWED: dict[str, str] = {
     "abs": f"ftz s16 s32 s64 {_FLOATS}", "neg": f"ftz s16 s32 s64 {_FLOATS}",
-    "add": f"cc sat ftz {_ROUNDING} u16x2 s16x2 {_INTEGERS} {_FLOATS}",
-    "sub": f"cc sat ftz {_ROUNDING} {_INTEGERS} {_FLOATS}",
+    "add": f"cc sat ftz {_ROUNDING} u16x2 s16x2 {_INTEGERS} {_FLOATS} f32x2",
+    "sub": f"cc sat ftz {_ROUNDING} {_INTEGERS} {_FLOATS} f32x2",
     "addc": f"cc {_INTEGERS}", "subc": f"cc {_INTEGERS}", "madc": f"cc lo hi {_INTEGERS}",
-    "mul": f"lo hi wide sat ftz {_ROUNDING} {_INTEGERS} {_FLOATS}",
+    "mul": f"lo hi wide sat ftz {_ROUNDING} {_INTEGERS} {_FLOATS} f32x2",
     "mad": f"lo hi wide cc ftz {_ROUNDING} {_INTEGERS} f32 f64", "mul24": "lo u32 s32", "mad24": "lo u32 s32",
-    "fma": f"sat ftz relu {_ROUNDING} {_FLOATS}",
+    "fma": f"sat ftz relu {_ROUNDING} {_FLOATS} f32x2",
     "div": f"approx full ftz {_ROUNDING} {_INTEGERS} f32 f64", "rem": _INTEGERS,
     "min": f"ftz NaN xorsign abs relu relu u16x2 s16x2 {_INTEGERS} {_FLOATS}",
     "max": f"ftz NaN xorsign abs relu relu u16x2 s16x2 {_INTEGERS} {_FLOATS}",

@@ -42,19 +42,27 @@ def call_hook(
     key: str,
     device: int,
     is_warmup: bool,
+    made: Any = None,
 ) -> bool:
-    """Whether `hook` asks not to compile."""
+    """Whether `hook` asks not to compile. `made`: the kernel after its compile, which may have chosen the number of warps."""
     if hook is None:
         return False
     fn = source.function
-    shown = ", ".join(f"{name}={getattr(options, name)}" for name in _SHOWN)
+    known = {name: getattr(options, name) for name in _SHOWN}
+    if (
+        getattr(options, "choose_warps", False)
+        and made is not None
+        and not getattr(made.metadata, "choose_warps", True)
+    ):
+        known["num_warps"] = made.metadata.num_warps
+    shown = ", ".join(f"{name}={value}" for name, value in known.items())
     parameters = ", ".join(f"{name}: {kind}" for name, kind in source.signature.items())
     description = {
         "key": key,
         "signature": source.signature,
         "device": device,
         "constants": source.constants,
-        **{name: getattr(options, name) for name in _SHOWN},
+        **known,
         "extern_libs": options.extern_libs,
         "configs": [source.attrs],
         "specialization_data": serialize(source, options, key),

@@ -56,6 +56,8 @@ class Candidate:
     """Registers that a thread can have."""
     correction: float = 1.0
     """Of the estimate, by what was measured of this configuration for other sizes."""
+    unit: str = "an SM"
+    """What CTAs share, as the target's vendor calls it."""
 
     @property
     def microseconds(self) -> float:
@@ -89,7 +91,7 @@ class Candidate:
         causes = sorted(e.parts, key=lambda name: -e.parts[name])[:2]
         parts = [
             f"{self.microseconds:.1f} us by {' and '.join(f'{name} ({e.parts[name]:.1f})' for name in causes)}",
-            f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on an SM",
+            f"{e.ctas} CTAs in {e.waves:.2f} waves of {e.ctas_on_sm} on {self.unit}",
             f"{r.shared_bytes} bytes of shared memory", f"{self.registers} registers{f' and {self.registers_spilled} spilled' if self.registers_spilled else ''}", *([r.instruction] if r.instruction else []),
             *(["tensor copies"] if r.is_described else []), *([f"corrected by {self.correction:.2f}"] if self.correction != 1 else []),
         ]  # fmt: skip
@@ -139,7 +141,8 @@ class Ranking(Sequence[Candidate]):
         architecture = architecture_named(self.problem.target.ttg_target)
         return {
             "bytes_of_shared_memory": architecture.max_shared_memory, "registers_of_a_thread": architecture.registers_per_thread,
-            "registers_of_an_SM": architecture.registers_per_sm, "SMs": self.problem.multiprocessors,
+            f"registers_of_{_unit_of(self.problem.target).replace(' ', '_')}": architecture.registers_per_sm,
+            "SMs" if self.problem.target.backend == "cuda" else "compute_units": self.problem.multiprocessors,
         }  # fmt: skip
 
     def reasons(self) -> list[tuple[str, int]]:
@@ -207,7 +210,7 @@ def rank(problem: Problem, weights: Weights | None = None, measured: Measured | 
     )
     corrections = (measured or Measured(problem.kind)).corrections()
     by_time = times.microseconds.reshape(-1, len(orders)).argsort(axis=1, kind="stable")
-    most_registers = architecture_named(problem.target.ttg_target).most_registers
+    most_registers, unit = architecture_named(problem.target.ttg_target).most_registers, _unit_of(problem.target)
     kept: list[Candidate] = []
     for number, (fit, order) in enumerate(zip(space.kept, by_time, strict=True)):
         misfit: Misfit | None = None
@@ -218,7 +221,8 @@ def rank(problem: Problem, weights: Weights | None = None, measured: Measured | 
             if misfit is None:
                 made = _estimate(times, row, int(profile.ctas_on_sm[row]))
                 correction = corrections.get(str(config), 1.0) if corrections else 1.0
-                kept.append(Candidate(config, fit.resources, made, most_registers(fit.resources.threads), correction))
+                limit = most_registers(fit.resources.threads)
+                kept.append(Candidate(config, fit.resources, made, limit, correction, unit))
                 break
         if misfit is not None:
             dropped.append((fit.config, misfit))
@@ -226,6 +230,10 @@ def rank(problem: Problem, weights: Weights | None = None, measured: Measured | 
         raise _nothing_fits(problem, dropped)
     kept.sort(key=lambda candidate: candidate.microseconds)
     return Ranking(problem, tuple(kept), tuple(dropped))
+
+
+def _unit_of(target: GPUTarget) -> str:
+    return "an SM" if target.backend == "cuda" else "a compute unit"
 
 
 def _nothing_fits(problem: Problem, dropped: Sequence[tuple[Config, Misfit]]) -> AutotunerError:
