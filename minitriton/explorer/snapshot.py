@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.explorer.llvm_locations import Callers, FileLine, LLVMLocations
+from minitriton.host.llvm_locations import Callers, FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Identities, Line, ModuleLines, Row, StableNames, ops_of, rows_of
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_locations import FileLine, LLVMLocations
+from minitriton.host.llvm_locations import FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
