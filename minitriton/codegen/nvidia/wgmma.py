@@ -23,6 +23,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding
 from minitriton.codegen.lowering.warp_shuffle import shuffle
 from minitriton.codegen.nvidia import lowers, lowers_where
+from minitriton.codegen.nvidia.mma import KINDS
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
@@ -40,7 +41,6 @@ from minitriton.layouts.to_linear import to_linear_layout
 ROWS = 64
 STEP_BYTES = 32
 _SWIZZLE = {128: 1, 64: 2, 32: 3}
-_KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 _UNIT = UnitAttr()
 
 
@@ -155,7 +155,7 @@ def _of_warp_group(f: FunctionLowering, matrix: BufferMatrix, facts: LayoutFacts
 
 def _kind(type_: Attribute) -> str:
     element = type_.element_type if isinstance(type_, MemDescType) else element_type(type_)
-    return _KINDS.get(element.name, "s8")
+    return KINDS.get(element.name, "s8")
 
 
 class _Tile(NamedTuple):
