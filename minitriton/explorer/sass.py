@@ -14,9 +14,9 @@ from minitriton.as_triton.tools.disasm import find_tool
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
-from minitriton.host.llvm_locations import Callers, FileLine
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
+from minitriton.host.llvm_locations import Callers, FileLine
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble

@@ -35,7 +35,6 @@ from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
-from minitriton.host.llvm_locations import LLVMLocations
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed
@@ -73,6 +72,7 @@ from minitriton.explorer.wire import (
     VerdictsJson,
     WrittenJson,
 )  # fmt: skip
+from minitriton.host.llvm_locations import LLVMLocations
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
 from minitriton.lab.comparison import rounding_tolerance

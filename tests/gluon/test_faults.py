@@ -59,7 +59,10 @@ def test_only_operands_of_16_bits_may_be_contiguous_along_another_dimension_than
 @gluon.jit
 def summed_before_the_last_wait(x, out, STEPS: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [4, 1], [1, 0])
-    at = gl.arange(0, 4, gl.SliceLayout(1, layout))[:, None] * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))[None, :]
+    at = (
+        gl.arange(0, 4, gl.SliceLayout(1, layout))[:, None] * 128
+        + gl.arange(0, 128, gl.SliceLayout(0, layout))[None, :]
+    )
     buffers = gl.allocate_shared_memory(gl.float32, [2, 4, 128], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
     async_copy.async_copy_global_to_shared(buffers.index(0), x + at)
     async_copy.commit_group()
