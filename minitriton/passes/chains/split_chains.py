@@ -21,7 +21,7 @@ spill 504 bytes for 320 (0.59 times as fast, H200). Casts and unpacking take reg
 docs/chains.md has figures.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil, prod
 from typing import ClassVar
 
@@ -231,8 +231,23 @@ def _makes_room(block: Block, group: _Group, need: int) -> bool:
     return _ctas(block, need) < _ctas(block, need - operands + 2 * operands // group.count)
 
 
-def _iterations_of_a_load(block: Block, dots: Sequence[tt.DotOp], registers: int) -> int:
-    """How many iterations of all CTAs of an SM take as long as a load from memory, if only tensor cores limit them."""
+def _registers_ahead(block: Block, group: _Group) -> int:
+    """Registers of a thread where an iteration copies with two parts of its operands read: the last of its own, and the first of the next."""
+    results, operands = (
+        sum(map(packed_registers, each)) for each in ([dot.result for dot in group.dots], group.operands)
+    )
+    copies = (op for op in block.ops if isinstance(op, ttg.AsyncCopyGlobalToLocalOp))
+    accesses = sum(prod(shape_of(copy.src)) // (num_threads(copy) * copy.contiguity.value.data) for copy in copies)
+    return results + 2 * operands // group.count + accesses * _ADDRESS + _OTHER_REGISTERS
+
+
+_ADDRESS = 2
+"""Registers of an address."""
+
+
+def _iterations_of_a_load(block: Block, registers: int) -> int:
+    """How many iterations of all CTAs of an SM take as long as a load from memory, if only the dots of `block` take time."""
+    dots = [op for op in block.ops if isinstance(op, tt.DotOp)]
     speeds = speeds_named(target_text(dots[0]) or "")
     flops = sum(2 * prod(shape_of(dot.result)) * shape_of(dot.a)[-1] for dot in dots) * max(_ctas(block, registers), 1)
     return ceil(speeds.memory_latency * speeds.tensor_flops("mma.sync", 16) / flops)
@@ -303,8 +318,13 @@ class SplitChains(Pass, stage="ttgir"):
                     f"the chain of this dot is split into {group.count} parts along K, whole operands need {need} registers",
                 )
                 if self.read_ahead == "" and not firsts:
-                    goes_ahead = is_plain and len(dots) == 1 and not _makes_room(block, group, need)
-                    in_flight = _iterations_of_a_load(block, dots, need)
+                    goes_ahead = (
+                        is_plain
+                        and len(dots) == 1
+                        and not _makes_room(block, group, need)
+                        and _registers_ahead(block, group) <= LIMITS.registers_per_thread
+                    )
+                    in_flight = _iterations_of_a_load(block, need)
                 firsts.append(_split(group))
             loop = block.parent_op()
             if firsts and goes_ahead and isinstance(loop, scf.ForOp):
