@@ -148,7 +148,7 @@ export class PassList {
     const found = this.lines.filter((hit) => hit.step === at);
     if (found.length) {
       const [put, taken] = [found.filter((hit) => hit.side === "right").length, found.filter((hit) => hit.side === "left").length];
-      const made = make("button.link", { type: "button", title: "lines with it that this pass put in and took out" }, `${put ? `+${put}` : ""}${put && taken ? " " : ""}${taken ? `−${taken}` : ""} ${this.filter.value.trim()}`);
+      const made = make("span.link", { title: "lines with it that this pass put in and took out; Enter in the field goes through them" }, `${put ? `+${put}` : ""}${put && taken ? " " : ""}${taken ? `−${taken}` : ""} ${this.filter.value.trim()}`);
       made.addEventListener("click", (event) => {
         event.stopPropagation();
         this.onFound(found[0]!);
