@@ -26,7 +26,7 @@ $(VENV)/.ready: pyproject.toml
 
 setup: $(VENV)/.ready
 
-# What the demo needs and no more: 250 MB, where the whole set-up has 1.7 GB.
+# What the demo needs and no more: 300 MB, where the whole set-up has 1.7 GB.
 $(VENV)/.core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -e .

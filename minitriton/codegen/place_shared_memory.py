@@ -274,25 +274,14 @@ class _Fences(FunctionWalk):
         if callee is not None:
             access = self._call(op, callee)
             if access is not None and not _has_copies(callee):
-                access.claims = None
+                access.claims = Pending()
             return access
         pending = Pending()
         self._add_effects(op, pending)
         scratch = self.placed.of_op.get(op)
         if scratch is not None:
             pending.reads.setdefault(scratch.bytes, {})[op] = None
-        return BufferAccess(op, pending) if pending.reads or pending.writes else None
+        return BufferAccess(op, pending, claims=Pending()) if pending.reads or pending.writes else None
 
-    def _walk(self, accesses: list[BufferAccess], state: Pending) -> None:
-        position = 0
-        while position < len(accesses):
-            access = accesses[position]
-            if access.is_barrier:
-                state.clear()
-            else:
-                if access.claims is not None and state.conflicts_with(access.claims, self.skip):
-                    self._insert(accesses, position, access.op, FenceAsyncSharedOp(b_cluster=False))
-                    position += 1
-                    state.clear()
-                state.join(access.pending)
-            position += 1
+    def _barrier(self) -> Operation:
+        return FenceAsyncSharedOp(b_cluster=False)

@@ -34,6 +34,8 @@ class Inferred(NamedTuple):
 
     text: str
     made_up: tuple[str, ...]
+    fits: bool = False
+    """Whether the frontend takes it."""
 
 
 def inferred_signature(kernel: JITFunction) -> Inferred:
@@ -57,6 +59,7 @@ def inferred_signature(kernel: JITFunction) -> Inferred:
         return Inferred(
             text,
             tuple(item for item in items if item.partition("=")[0] in {m.partition("=")[0] for m in found.made_up}),
+            fits=True,
         )
     return found
 
@@ -111,6 +114,10 @@ _READS = frozenset([
     "atomic_cas",
 ])  # fmt: skip
 _ACCESSES = _READS | {"store", "make_block_ptr", "make_tensor_descriptor", "async_copy_global_to_shared"}
+_TENSOR_COPIES = frozenset((
+    "async_copy_global_to_shared", "async_copy_shared_to_global", "async_reduce_add_to_global",
+))  # fmt: skip
+"""Of the Gluon module `tma`; the first of them is also what `async_copy` has."""
 _INTEGERS = frozenset(
     ("arange", "range", "static_range", "program_id", "num_programs", "cdiv", "multiple_of", "randint", "philox")
 )
@@ -118,7 +125,7 @@ _GIVES_INTEGERS = frozenset(("argmax", "argmin", "histogram"))
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _TESTS = frozenset(("where", "static_assert", "device_assert", "bool"))
 _EQUALITY = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
-_SHAPES = frozenset(("arange", "zeros", "full", "reshape", "view", "broadcast_to"))
+_SHAPES = frozenset(("arange", "zeros", "full", "reshape", "view", "broadcast_to", "allocate_shared_memory"))
 
 
 class _Uses:
@@ -138,6 +145,8 @@ class _Uses:
         self.integers: set[str] = set()
         self.floats: set[str] = set()
         self.sizes: set[str] = set()
+        self.slots: set[str] = set()
+        """Counts of buffers that one allocation has."""
         self.dtypes: set[str] = set()
         self.flags: set[str] = set()
         self.groups: set[str] = set()
@@ -150,6 +159,8 @@ class _Uses:
         """All occurrences of each parameter."""
         self.descriptors: dict[str, int] = {}
         """The rank of the blocks of each."""
+        self.tiles: dict[str, int] = {}
+        """The same of the descriptors of a Gluon kernel."""
         self.has_dot = False
         self.axes: dict[str, Axes] = {}
         """How the addresses that begin with each pointer move."""
@@ -167,6 +178,10 @@ class _Uses:
         if name in self.descriptors:
             blocks = [self._size()] * self.descriptors[name]
             return f"tensordesc<fp16{blocks}>"
+        if name in self.tiles:
+            rank, size = self.tiles[name], self._size()
+            swizzle = min(128, 2 * size) if rank > 1 else 0
+            return f"tensordesc<fp16{[size] * rank},NVMMASharedLayout({swizzle}, 16, {rank})>"
         if name in self.pointers:
             return f"*{self.elements.get(name, 'fp32')}:16"
         if is_stride(name) and (stride := self.strides().get(name)) is not None:
@@ -188,6 +203,8 @@ class _Uses:
             return False
         if name in self.compared:
             return self.compared[name]
+        if name in self.slots:
+            return 2
         if name in self.sizes:
             return self._size()
         if name in self.flags - self.integers:
@@ -285,7 +302,15 @@ class _Uses:
         name = _called(call)
         arguments = {str(i): a for i, a in enumerate(call.args)} | {k.arg: k.value for k in call.keywords if k.arg}
         first = arguments.get("1" if name == "async_copy_global_to_shared" else "0")
-        if name in _ACCESSES and first is not None and not _is_method(call):
+        if name in _TENSOR_COPIES and isinstance(coordinates := arguments.get("1"), (ast.List, ast.Tuple)):
+            tile = arguments["0"]
+            if isinstance(tile, ast.Name) and tile.id in self.names:
+                self.tiles[tile.id] = len(coordinates.elts)
+            self.integers |= self._parameters(coordinates)
+            first = None
+        if name.startswith("warpgroup_mma") or name == "mma_v2":
+            self.has_dot = True
+        if name in _ACCESSES and first is not None and (name in _TENSOR_COPIES or not _is_method(call)):
             base = self._base(first)
             if base is not None:
                 self.pointers.add(base)
@@ -307,6 +332,10 @@ class _Uses:
             self._note_test(call.args[0])
         if name in _SHAPES:
             shape = call.args[:2] if name == "arange" else call.args[:1]
+            if name == "allocate_shared_memory":
+                whole = call.args[1].elts if len(call.args) > 1 and isinstance(call.args[1], ast.List) else []
+                shape = whole[-2:]
+                self.slots |= {n for each in whole[:-2] for n in self._parameters(each)}
             self.sizes |= {n for each in shape for n in self._parameters(each)}
         if name in _INTEGERS or name in ("rand", "randn"):
             self.integers |= {n for each in call.args for n in self._parameters(each)}
@@ -315,6 +344,10 @@ class _Uses:
                 self.dtypes.add(given.id)
         if name in ("to", "cast", "zeros") and isinstance(last := call.args[-1] if call.args else None, ast.Name):
             self.dtypes.add(last.id)
+        if name == "warp_specialize" and isinstance(first, (ast.List, ast.Tuple)):
+            for pair in first.elts:
+                if isinstance(pair, ast.Tuple) and len(pair.elts) == 2:
+                    self._note_callee(ast.Call(pair.elts[0], list(self._items(pair.elts[1])), []))
         self._note_callee(call)
 
     def _note_axes(self, call: ast.Call) -> None:
@@ -355,8 +388,11 @@ class _Uses:
         self.has_dot |= inner.has_dot
         for name, argument in given.items():
             base = self._base(argument)
-            if name in inner.descriptors and isinstance(argument, ast.Name) and argument.id in self.names:
-                self.descriptors[argument.id] = inner.descriptors[name]
+            if isinstance(argument, ast.Name) and argument.id in self.names:
+                for mine, theirs in ((self.descriptors, inner.descriptors), (self.tiles, inner.tiles)):
+                    if name in theirs:
+                        mine[argument.id] = theirs[name]
+            if name in inner.descriptors or name in inner.tiles:
                 continue
             if name in inner.pointers and base is not None:
                 self.pointers.add(base)
@@ -365,6 +401,7 @@ class _Uses:
             for mine, theirs in (
                 (self.integers, inner.integers),
                 (self.sizes, inner.sizes),
+                (self.slots, inner.slots),
                 (self.floats, inner.floats),
                 (self.groups, inner.groups),
             ):
@@ -387,6 +424,20 @@ class _Uses:
                 self.elements[pointer] = element
             else:
                 self.elements.setdefault(pointer, element)
+
+    def _items(self, given: ast.expr) -> Iterator[ast.expr]:
+        """What a tuple holds that is written down here, or assigned to a name."""
+        match given:
+            case ast.Tuple(elts=items):
+                for item in items:
+                    yield from self._items(item.value) if isinstance(item, ast.Starred) else (item,)
+            case ast.Name(id=name) if len(values := self.assigned.get(name, [])) == 1:
+                yield from self._items(values[0])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                yield from self._items(left)
+                yield from self._items(right)
+            case _:
+                return
 
     # Expressions -----------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ def choices_on(made: list[Choice], path: Path, line: int) -> list[dict[str, Any]
 
 
 def kernel_at(path: str, line: int, named: str | None = None) -> str:
-    """The name of the kernel to compile: the one named, the one around the line, or the only one of the file."""
+    """The name of the kernel to compile: the one named, the one around the line or that calls it, or the only one of the file."""
     try:
         tree = ast.parse(source_text(path), path)
     except (OSError, SyntaxError, ValueError) as error:
@@ -90,13 +90,26 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
         return named
     around = [one.name for one in kernels if one.lineno <= line <= (one.end_lineno or one.lineno)]
     if around:
-        return around[0]
+        launched = {ast.unparse(n.value) for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+        return _outermost(around[0], kernels, launched)
     if len(kernels) == 1:
         return kernels[0].name
     raise MinitritonError(
         f"line {line} of {path} is in no kernel", SourceLocation(path, line),
         help="name a line of a kernel, or the kernel that calls it by --kernel; there are: " + ", ".join(one.name for one in kernels),
     )  # fmt: skip
+
+
+def _outermost(name: str, kernels: list[ast.FunctionDef], launched: set[str]) -> str:
+    """The kernel of the file that leads to the function `name`; `name` itself where it is launched, or called by none."""
+    seen = {name}
+    while name not in launched:
+        callers = (one.name for one in kernels if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(one)))
+        caller = next((one for one in callers if one not in seen), None)
+        if caller is None:
+            break
+        seen.add(name := caller)
+    return name
 
 
 def _last_step(opened: RecordedCompile) -> int:

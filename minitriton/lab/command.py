@@ -128,7 +128,7 @@ def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
 
     said = given.signature or given.launch or given.grid or given.arg or given.size or given.inputs
     if not said and given.kernel and ".py" in given.kernel:
-        load_kernel(given.kernel)  # raises for a file of several kernels, of which none is named
+        load_kernel(given.kernel)  # raises where a file of several kernels is named without one
         own = own_launch(given.kernel)
         given.launch = None if own is None else str(own.folder)
     recorded = read_launch(given.launch) if given.launch else None

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
@@ -20,13 +20,6 @@ from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
-_MULTIPROCESSOR_COUNT = 16
-_MAX_SHARED_MEMORY_OPTIN = 97
-_MAX_REGISTERS_PER_MULTIPROCESSOR = 82
-_CLOCK_RATE = 13
-_MEMORY_CLOCK_RATE = 36
-_MEMORY_BUS_WIDTH = 37
-_WARP_SIZE = 10
 
 _FUNC_MAX_THREADS = 0
 _FUNC_STATIC_SHARED = 1
@@ -78,6 +71,11 @@ class CudaDriver:
 
     backend = "cuda"
     """Whose GPUs it drives."""
+    PROPERTIES: ClassVar[dict[str, int]] = {
+        "max_shared_mem": 97, "max_num_regs": 82, "multiprocessor_count": 16, "warpSize": 10, "sm_clock_rate": 13,
+        "mem_clock_rate": 36, "mem_bus_width": 37,
+    }  # fmt: skip
+    """The attribute of a device that each of Triton's properties is: CUdevice_attribute."""
 
     def __init__(self) -> None:
         try:
@@ -90,13 +88,11 @@ class CudaDriver:
         self._lock = threading.Lock()
         self._targets: dict[int, GPUTarget] = {}
         self.check("cuInit", self.library.cuInit(0))
-        count = ctypes.c_int()
-        self.check("cuDeviceGetCount", self.library.cuDeviceGetCount(ctypes.byref(count)))
-        if count.value == 0:
+        self.device_count = self.asked("cuDeviceGetCount")
+        if self.device_count == 0:
             raise MinitritonError(
                 "the CUDA driver reports no device", help="pass NumPy arrays to run on the interpreter"
             )
-        self.device_count = count.value
         self._contexts: dict[int, ctypes.c_void_p] = {}
 
     def check(self, call: str, code: int, help: str | None = None) -> None:
@@ -108,11 +104,15 @@ class CudaDriver:
         self.library.cuGetErrorString(code, ctypes.byref(text))
         raise DriverError(call, code, (name.value or b"?").decode(), (text.value or b"?").decode(), help)
 
+    def asked(self, call: str, *given: object) -> int:
+        """The number that a function of the library writes to where its first argument points."""
+        value = ctypes.c_int()
+        self.check(call, getattr(self.library, call)(ctypes.byref(value), *given))
+        return value.value
+
     def attribute(self, attribute: int, device: int = 0) -> int:
         """A CUdevice_attribute of `device`."""
-        value = ctypes.c_int()
-        self.check("cuDeviceGetAttribute", self.library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
-        return value.value
+        return self.asked("cuDeviceGetAttribute", attribute, device)
 
     def target(self, device: int = 0) -> GPUTarget:
         """The architecture of `device`. A newer one than minitriton knows is compiled for as the newest known."""
@@ -131,15 +131,7 @@ class CudaDriver:
 
     def properties(self, device: int = 0) -> dict[str, int]:
         """Triton's `get_device_properties`: bytes, counts, kHz, bits."""
-        return {
-            "max_shared_mem": self.attribute(_MAX_SHARED_MEMORY_OPTIN, device),
-            "max_num_regs": self.attribute(_MAX_REGISTERS_PER_MULTIPROCESSOR, device),
-            "multiprocessor_count": self.attribute(_MULTIPROCESSOR_COUNT, device),
-            "warpSize": self.attribute(_WARP_SIZE, device),
-            "sm_clock_rate": self.attribute(_CLOCK_RATE, device),
-            "mem_clock_rate": self.attribute(_MEMORY_CLOCK_RATE, device),
-            "mem_bus_width": self.attribute(_MEMORY_BUS_WIDTH, device),
-        }
+        return {name: self.attribute(attribute, device) for name, attribute in self.PROPERTIES.items()}
 
     def current_device(self) -> int:
         """The device of the calling thread's context; makes device 0's primary context current where there is none."""
@@ -163,8 +155,8 @@ class CudaDriver:
         self.check("cuCtxSetCurrent", self.library.cuCtxSetCurrent(context))
 
     def multiprocessors(self, device: int) -> int:
-        """How many multiprocessors the device has."""
-        return self.attribute(_MULTIPROCESSOR_COUNT, device)
+        """How many multiprocessors (compute units) the device has."""
+        return self.attribute(self.PROPERTIES["multiprocessor_count"], device)
 
     def load(self, name: str, binary: bytes, shared: int, device: int) -> LoadedKernel:
         """Loads a cubin, or PTX text ending in a zero byte, and finds kernel `name` in it.
@@ -172,7 +164,7 @@ class CudaDriver:
         `shared` is the dynamic shared memory in bytes that launches will ask for. Raises `OutOfResources` if the device has less.
         """
         self.current_device()
-        limit = self.attribute(_MAX_SHARED_MEMORY_OPTIN, device)
+        limit = self.attribute(self.PROPERTIES["max_shared_mem"], device)
         if shared > limit:
             raise OutOfResources(shared, limit, "shared memory")
         log = ctypes.create_string_buffer(8192)
@@ -242,9 +234,7 @@ class CudaDriver:
         return tuple(slots)
 
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
-        value = ctypes.c_int()
-        self.check("cuFuncGetAttribute", self.library.cuFuncGetAttribute(ctypes.byref(value), attribute, function))
-        return value.value
+        return self.asked("cuFuncGetAttribute", attribute, function)
 
     def launch_function(
         self,

@@ -14,7 +14,7 @@ import re
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
@@ -28,9 +28,6 @@ from minitriton.target.tensor_map import TensorMap
 _PROPERTIES_BYTES = 1472
 _ARCH_NAME = 1160, 256
 """sizeof(hipDeviceProp_tR0600); offset and bytes of its gcnArchName."""
-_CLOCK_RATE, _MEMORY_BUS_WIDTH, _MEMORY_CLOCK_RATE, _MULTIPROCESSORS = 5, 59, 60, 63
-_MAX_REGISTERS, _MAX_SHARED, _WARP_SIZE = 71, 74, 87
-"""hipDeviceAttribute_t."""
 _FUNC_MAX_THREADS, _FUNC_LOCAL_BYTES, _FUNC_REGISTERS = 0, 3, 4
 """hipFunction_attribute."""
 _TO_DEVICE, _TO_HOST = 1, 2
@@ -63,17 +60,20 @@ class HipDriver(CudaDriver):
     """One process's view of `libamdhip64`, in the place of `CudaDriver`. Raises `MinitritonError` on construction where there is no runtime or GPU."""
 
     backend = "hip"
+    PROPERTIES: ClassVar[dict[str, int]] = {
+        "max_shared_mem": 74, "max_num_regs": 71, "multiprocessor_count": 63, "warpSize": 87, "sm_clock_rate": 5,
+        "mem_clock_rate": 60, "mem_bus_width": 59,
+    }  # fmt: skip
+    """hipDeviceAttribute_t."""
 
     def __init__(self) -> None:
         self.library = _library()
         for function in (self.library.hipGetErrorName, self.library.hipGetErrorString):
             function.restype = ctypes.c_char_p
         self.check("hipInit", self.library.hipInit(0))
-        count = ctypes.c_int()
-        self.check("hipGetDeviceCount", self.library.hipGetDeviceCount(ctypes.byref(count)))
-        if count.value == 0:
+        self.device_count = self.asked("hipGetDeviceCount")
+        if self.device_count == 0:
             raise MinitritonError("the HIP runtime reports no device", help="pass NumPy arrays to run on the emulator")
-        self.device_count = count.value
         self._targets, self._contexts = {}, {}
         self._lock = threading.Lock()
         self._slots: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -87,9 +87,7 @@ class HipDriver(CudaDriver):
 
     def attribute(self, attribute: int, device: int = 0) -> int:
         """A hipDeviceAttribute_t of `device`."""
-        value = ctypes.c_int()
-        self.check("hipDeviceGetAttribute", self.library.hipDeviceGetAttribute(ctypes.byref(value), attribute, device))
-        return value.value
+        return self.asked("hipDeviceGetAttribute", attribute, device)
 
     def target(self, device: int = 0) -> GPUTarget:
         """The architecture of `device`: `gfx942` of `gfx942:sramecc+:xnack-`."""
@@ -105,30 +103,12 @@ class HipDriver(CudaDriver):
             raise MinitritonError(
                 f"device {device} of the HIP runtime is {name!r}, which is not an architecture's name"
             )
-        found = GPUTarget("hip", match[1], self.attribute(_WARP_SIZE, device))
+        found = GPUTarget("hip", match[1], self.attribute(self.PROPERTIES["warpSize"], device))
         return self._targets.setdefault(device, found)
-
-    def properties(self, device: int = 0) -> dict[str, int]:
-        """Triton's `get_device_properties`: bytes, counts, kHz, bits."""
-        return {
-            "max_shared_mem": self.attribute(_MAX_SHARED, device),
-            "max_num_regs": self.attribute(_MAX_REGISTERS, device),
-            "multiprocessor_count": self.multiprocessors(device),
-            "warpSize": self.attribute(_WARP_SIZE, device),
-            "sm_clock_rate": self.attribute(_CLOCK_RATE, device),
-            "mem_clock_rate": self.attribute(_MEMORY_CLOCK_RATE, device),
-            "mem_bus_width": self.attribute(_MEMORY_BUS_WIDTH, device),
-        }
-
-    def multiprocessors(self, device: int) -> int:
-        """How many compute units the device has."""
-        return self.attribute(_MULTIPROCESSORS, device)
 
     def current_device(self) -> int:
         """The device of the calling thread."""
-        device = ctypes.c_int()
-        self.check("hipGetDevice", self.library.hipGetDevice(ctypes.byref(device)))
-        return device.value
+        return self.asked("hipGetDevice")
 
     def set_current_device(self, device: int) -> None:
         """Makes `device` that of the calling thread."""
@@ -139,7 +119,7 @@ class HipDriver(CudaDriver):
         has less."""
         from minitriton.codegen.amd.code_object import argument_slots
 
-        limit = self.attribute(_MAX_SHARED, device)
+        limit = self.attribute(self.PROPERTIES["max_shared_mem"], device)
         if shared > limit:
             raise OutOfResources(shared, limit, "shared memory")
         slots = argument_slots(binary, name)
@@ -154,9 +134,7 @@ class HipDriver(CudaDriver):
         return LoadedKernel(module.value or 0, function.value or 0, numbers[0], numbers[1] // 4, numbers[2])
 
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
-        value = ctypes.c_int()
-        self.check("hipFuncGetAttribute", self.library.hipFuncGetAttribute(ctypes.byref(value), attribute, function))
-        return value.value
+        return self.asked("hipFuncGetAttribute", attribute, function)
 
     def allow_large_clusters(self, function: int) -> None:
         """AMD's GPUs have no clusters, which options refuse before."""

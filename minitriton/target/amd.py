@@ -137,8 +137,10 @@ _ALWAYS: dict[Key, tuple[Mfma, ...]] = {
     (4, "bf16", "bf16"): (Mfma("f32.4x4x4bf16.1k", 64, 4),),
     (4, "i8", "i8"): (Mfma("i32.4x4x4i8", 64, 4),),
 }
-_FNUZ = {"fp8": "f8E4M3FNUZ", "bf8": "f8E5M2FNUZ"}
-_OCP = {"fp8": "f8E4M3FN", "bf8": "f8E5M2"}
+FNUZ = {"fp8": "f8E4M3FNUZ", "bf8": "f8E5M2FNUZ"}
+"""What gfx940 to gfx942 mean by names of types."""
+OCP = {"fp8": "f8E4M3FN", "bf8": "f8E5M2"}
+"""Of gfx950 and what came later."""
 
 
 def _of_fp8(types: dict[str, str]) -> dict[Key, tuple[Mfma, ...]]:
@@ -157,14 +159,14 @@ _LONG_INT8: dict[Key, tuple[Mfma, ...]] = {
 }
 _VERSION_3: dict[Key, tuple[Mfma, ...]] = {
     **_ALWAYS,
-    **_of_fp8(_FNUZ),
+    **_of_fp8(FNUZ),
     **_LONG_INT8,
     (32, "tf32", "tf32"): (Mfma("f32.32x32x4.xf32", 4, 2),),
     (16, "tf32", "tf32"): (Mfma("f32.16x16x8.xf32", 8, 2),),
 }
 _VERSION_4: dict[Key, tuple[Mfma, ...]] = {
     **_ALWAYS,
-    **_of_fp8(_OCP),
+    **_of_fp8(OCP),
     (32, "f16", "f16"): (Mfma("f32.32x32x16.f16", 16, 8), *_ALWAYS[32, "f16", "f16"]),
     (16, "f16", "f16"): (Mfma("f32.16x16x32.f16", 32, 8), *_ALWAYS[16, "f16", "f16"]),
     (32, "bf16", "bf16"): (Mfma("f32.32x32x16.bf16", 16, 8), *_ALWAYS[32, "bf16", "bf16"]),

@@ -56,3 +56,19 @@ def test_names_complete(line: str, name: str, shell: Any) -> None:
     shell.run_cell("import minitriton as triton\nimport minitriton.language as tl\nfrom minitriton import lab")
     with provisionalcompleter():
         assert name in [found.text for found in shell.Completer.completions(line, len(line))]
+
+
+def test_the_site_shows_what_cells_print_and_display(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(NOTEBOOKS[0].parents[1]))
+    import make_site
+
+    frame = "type('F', (), {'_repr_html_': lambda _: '<iframe srcdoc=\"a &lt; b\"></iframe>'})()"
+    cells = [("markdown", "# Two"), ("code", "print(1 + 1)\n3 < 4"), ("code", frame), ("code", "x = 1")]
+    notebook = tmp_path / "two.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]}))
+    monkeypatch.setattr(make_site, "ROOT", tmp_path)
+    make_site.write_notebook(notebook, tmp_path / "site")
+    page = (tmp_path / "site" / "two.md").read_text()
+    assert page.startswith("# Two\n") and '<div class="output"><pre>2</pre><pre>True</pre></div>' in page
+    assert '<iframe src="two-2.html"' in page and (tmp_path / "site" / "two-2.html").read_text() == "a < b"
+    assert page.count('class="output"') == 2

@@ -64,7 +64,9 @@ def test_the_site_has_every_page_and_only_modules_that_there_are() -> None:
     import make_site
 
     assert pages <= named, f"mkdocs.yml lacks {sorted(pages - named)}"
-    missing = [name for name in named if not name.startswith("reference/") and not (ROOT / name).exists()]
+    notebooks = {str(path.relative_to(ROOT).with_suffix(".md")) for path in make_site.NOTEBOOKS}
+    assert notebooks == {name for name in named if name.startswith("docs/notebooks/")}
+    missing = [name for name in named - notebooks if not name.startswith("reference/") and not (ROOT / name).exists()]
     assert not missing
     assert {name for name in named if name.startswith("reference/")} == {
         f"reference/{title.lower()}.md" for title in make_site.REFERENCE

@@ -140,6 +140,13 @@ def test_a_signature_that_nobody_gave_is_read_off_the_body_and_said_where_it_doe
     assert caught.value.help is not None and given in caught.value.help
 
 
+def test_types_of_descriptors_and_of_what_is_copied_are_read_off_the_body() -> None:
+    tile = "tensordesc<fp16[64, 64],NVMMASharedLayout(128, 16, 2)>"
+    found = inferred_signature(load_file("minitriton_kernels/gluon/persistent_matmul.py", "minitriton").matmul_tiles)
+    assert found.fits and found.text.startswith(f"a={tile},b={tile},c={tile},k=i32,STAGES=2")
+    assert inferred_signature(staged).text.startswith("x=*fp32:16,out=*fp32:16,")
+
+
 @pytest.mark.oracle
 def test_triton_compiles_the_same_kernel(kernel: str) -> None:
     pytest.importorskip("triton")

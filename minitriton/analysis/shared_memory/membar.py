@@ -353,17 +353,13 @@ class FunctionWalk:
         state.join(writes)
         return int(conflict)
 
-    def _insert(
-        self,
-        accesses: list[BufferAccess],
-        position: int,
-        op: Operation,
-        barrier: Operation | None = None,
-        *,
-        after: bool = False,
-    ) -> None:
-        """Puts `barrier` (a barrier of all threads if none is given) before or after `op`."""
-        barrier = LocalBarrierOp() if barrier is None else barrier
+    def _barrier(self) -> Operation:
+        """What is put between accesses that conflict."""
+        return LocalBarrierOp()
+
+    def _insert(self, accesses: list[BufferAccess], position: int, op: Operation, *, after: bool = False) -> None:
+        """Puts a barrier before or after `op`."""
+        barrier = self._barrier()
         barrier.location = op.location
         block = cast(Block, op.parent)
         if after:

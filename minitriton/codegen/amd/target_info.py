@@ -15,7 +15,6 @@ from minitriton.codegen.amd import casts as casts
 from minitriton.codegen.amd import lanes
 from minitriton.codegen.amd import math as math
 from minitriton.codegen.amd import mfma as mfma
-from minitriton.codegen.amd import scaled_mfma as scaled_mfma
 from minitriton.codegen.amd import scaled_upcast as scaled_upcast
 from minitriton.codegen.amd import scheduling as scheduling
 from minitriton.codegen.amd import waits as waits

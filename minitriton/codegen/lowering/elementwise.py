@@ -34,6 +34,7 @@ from minitriton.codegen.registers import Constants, Expression, Pointwise, Range
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.arith.base import CMPI_PREDICATES
 from minitriton.dialects.arith.float import FloatBinaryOp
 from minitriton.dialects.attribute_values import string_attr
 from minitriton.dialects.narrowing import instance_of
@@ -242,13 +243,10 @@ def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) 
     return None
 
 
-_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-
-
 @lowers(arith.CmpiOp)
 def cmpi(f: FunctionLowering, op: arith.CmpiOp) -> None:
     """Integer comparison; of many registers of a range with a bound, of each register's offset with what the bound leaves of it."""
-    predicate = _PREDICATES[op.predicate.value.data]
+    predicate = CMPI_PREDICATES[op.predicate.value.data]
     result, reps = op.results[0], operands_of(f, op)
     has_room = predicate in _ORDERED and _has_room(reps)
     takes_room = has_room and _pays(f, result, reps)

@@ -24,13 +24,13 @@ from minitriton.dialects.attribute_values import string_attr
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.target.architectures import least_mma_depth
 
-_KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
+KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 
 
 def _kind(type_: Attribute) -> str:
     """An element as `mma` names it."""
     element = element_type(type_)
-    return _KINDS.get(element.name) or f"s{bit_width(element)}"
+    return KINDS.get(element.name) or f"s{bit_width(element)}"
 
 
 def _as_words(f: FunctionLowering, value: SSAValue) -> SSAValue:

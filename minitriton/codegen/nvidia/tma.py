@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.tensor_descriptors import element_bytes
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding, slice_offset
-from minitriton.codegen.nvidia import lowers, needs_scratch
+from minitriton.codegen.nvidia import lowers, lowers_where, needs_scratch
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
@@ -77,7 +77,7 @@ def inval_barrier(f: FunctionLowering, op: ttng.InvalBarrierOp) -> None:
     _mbarrier(f, "inval", op.operands[0], f.is_first_thread(), None)
 
 
-@lowers(ttng.BarrierExpectOp)
+@lowers_where("has_tma", ttng.BarrierExpectOp)
 def barrier_expect(f: FunctionLowering, op: ttng.BarrierExpectOp) -> None:
     pred = f.b.and_(f.is_first_thread(), f.scalar(op.operands[1]))
     _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, op.size)
@@ -224,7 +224,7 @@ def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None, warps: in
     return one if pred is None else f.b.and_(one, pred)
 
 
-@lowers(ttng.AsyncTMACopyGlobalToLocalOp)
+@lowers_where("has_tma", ttng.AsyncTMACopyGlobalToLocalOp)
 def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> None:
     """Every CTA gets its part, those that hold copies too."""
     descriptor, *given, barrier, target, pred = op.operands
@@ -295,12 +295,12 @@ def _of_this_warp(
     return f.b.gep(base, f.shared_index([0] * f.module.lane_bits + list(bytes_by_bit)), I8), moved
 
 
-@lowers(ttng.AsyncTMACopyLocalToGlobalOp)
+@lowers_where("has_tma", ttng.AsyncTMACopyLocalToGlobalOp)
 def copy_to_global(f: FunctionLowering, op: ttng.AsyncTMACopyLocalToGlobalOp) -> None:
     _copy_to_global(f, op, {})
 
 
-@lowers(ttng.AsyncTMAReduceOp)
+@lowers_where("has_tma", ttng.AsyncTMAReduceOp)
 def reduce_to_global(f: FunctionLowering, op: ttng.AsyncTMAReduceOp) -> None:
     kind = str(op.kind.data)
     _copy_to_global(f, op, {"reduce": string_attr(kind)})
@@ -316,7 +316,7 @@ def copy_rows(f: FunctionLowering, op: ttng.AsyncTMAGatherOp | ttng.AsyncTMAScat
     )
 
 
-@lowers(ttng.TMAStoreWaitOp)
+@lowers_where("has_tma", ttng.TMAStoreWaitOp)
 def store_wait(f: FunctionLowering, op: ttng.TMAStoreWaitOp) -> None:
     f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": op.pendings})
 
@@ -324,7 +324,7 @@ def store_wait(f: FunctionLowering, op: ttng.TMAStoreWaitOp) -> None:
 # Descriptors made on the device ---------------------------------------------------------------------------------------
 
 
-@lowers(ttng.ReinterpretTensorDescOp)
+@lowers_where("has_tma", ttng.ReinterpretTensorDescOp)
 def reinterpret_tensor_descriptor(f: FunctionLowering, op: ttng.ReinterpretTensorDescOp) -> None:
     f.values[op.results[0]] = f.b.value(ours.AddrSpaceCastOp, (f.scalar(op.operands[0]),), PTR)
 
@@ -334,7 +334,7 @@ def tensor_map_scratch(op: ttng.TensormapCreateOp) -> int:
     return TENSOR_MAP_BYTES
 
 
-@lowers(ttng.TensormapCreateOp)
+@lowers_where("has_tma", ttng.TensormapCreateOp)
 def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
     """Zeros, then field by field in shared memory; the first warp publishes it. Raises `LoweringError` for a stride that is known and that no
     copy can step by."""
@@ -387,19 +387,19 @@ def _check_strides(op: ttng.TensormapCreateOp) -> None:
             )
 
 
-@lowers(ttng.TensormapFenceproxyAcquireOp)
+@lowers_where("has_tma", ttng.TensormapFenceproxyAcquireOp)
 def tensormap_fenceproxy_acquire(f: FunctionLowering, op: ttng.TensormapFenceproxyAcquireOp) -> None:
     """By one warp; the others wait for it."""
     f.b.operation(tma.TensormapAcquireOp, (f.scalar(op.operands[0]), _first_warp(f)), ())
     f.barrier()
 
 
-@lowers(ttng.ClusterArriveOp)
+@lowers_where("has_clusters", ttng.ClusterArriveOp)
 def cluster_arrive(f: FunctionLowering, op: ttng.ClusterArriveOp) -> None:
     relaxed = is_true(op.relaxed)
     f.b.operation(tma.ClusterArriveOp, (), (), {"relaxed": _UNIT} if relaxed else {})
 
 
-@lowers(ttng.ClusterWaitOp)
+@lowers_where("has_clusters", ttng.ClusterWaitOp)
 def cluster_wait(f: FunctionLowering, op: ttng.ClusterWaitOp) -> None:
     f.b.operation(tma.ClusterWaitOp, (), ())

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering, WorkerWarps
-from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.nvidia import lowers, require
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
@@ -105,6 +105,8 @@ def warp_specialize(f: FunctionLowering, op: WarpSpecializeOp) -> None:
         for warp in range(start, start + count):
             numbers[warp - workers.default_warps] = first + index
     actual = None if op.actual_registers is None else [int(n) for n in op.actual_registers.get_values()]
+    if actual is not None and workers.registers is not None:
+        require(f, op, "has_tma")  # setmaxnreg
     through_memory = _send_captures(f, op)
     _tell_workers(f, workers, numbers)
     _barrier_of_all(f, workers)

@@ -22,7 +22,8 @@ from minitriton.codegen.lowering import elementwise
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.shared import buffer_shape, memdesc, memory_bits, shared_encoding
 from minitriton.codegen.lowering.warp_shuffle import shuffle
-from minitriton.codegen.nvidia import lowers
+from minitriton.codegen.nvidia import lowers, lowers_where
+from minitriton.codegen.nvidia.mma import KINDS
 from minitriton.codegen.registers import SharedView
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
@@ -40,7 +41,6 @@ from minitriton.layouts.to_linear import to_linear_layout
 ROWS = 64
 STEP_BYTES = 32
 _SWIZZLE = {128: 1, 64: 2, 32: 3}
-_KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 _UNIT = UnitAttr()
 
 
@@ -155,7 +155,7 @@ def _of_warp_group(f: FunctionLowering, matrix: BufferMatrix, facts: LayoutFacts
 
 def _kind(type_: Attribute) -> str:
     element = type_.element_type if isinstance(type_, MemDescType) else element_type(type_)
-    return _KINDS.get(element.name, "s8")
+    return KINDS.get(element.name, "s8")
 
 
 class _Tile(NamedTuple):
@@ -188,7 +188,7 @@ def _first_wait(op: Operation | None) -> ttng.WarpGroupDotWaitOp | None:
     return op
 
 
-@lowers(ttng.WarpGroupDotOp)
+@lowers_where("has_wgmma", ttng.WarpGroupDotOp)
 def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     """All tiles, and the end of the group; unless asynchronous, the wait for it.
 
@@ -226,6 +226,15 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     if not right.contiguous_along_k:
         properties["trans_b"] = _UNIT
     left = _Left(f, op, first, facts, step)
+    if bits != 16 and (left.transposed or not right.contiguous_along_k):
+        which = "a" if left.transposed else "b"
+        raise f.unsupported(
+            op,
+            f"operand {which} is not contiguous along k, which only elements of 16 bits may be",
+            help=f"store {which} with k as the last dimension, and take a view of it by .permute((1, 0))"
+            if which == "b"
+            else "store a with k as its last dimension",
+        )
     if left.transposed:
         properties["trans_a"] = _UNIT
     one_text = _is_left_running(op)
@@ -323,7 +332,7 @@ def _wait(f: FunctionLowering, values: list[SSAValue], pending: int) -> list[SSA
     return list(made.results)
 
 
-@lowers(ttng.WarpGroupDotWaitOp)
+@lowers_where("has_wgmma", ttng.WarpGroupDotWaitOp)
 def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> None:
     """Tensors go through the wait, buffers are what they were."""
     pending = op.pendings
@@ -335,7 +344,7 @@ def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> Non
         f.values[result] = f.values[operand] if isinstance(operand.type, MemDescType) else next(waited)
 
 
-@lowers(ttng.FenceAsyncSharedOp)
+@lowers_where("has_tma", ttng.FenceAsyncSharedOp)
 def fence_async_shared(f: FunctionLowering, op: ttng.FenceAsyncSharedOp) -> None:
     properties = {"cluster": _UNIT} if is_true(op.b_cluster) else {}
     f.b.operation(nvvm.FenceProxyAsyncOp, (), (), properties)

@@ -29,10 +29,10 @@ import numpy as np
 
 from minitriton.emulator.amdgcn.program import LANES, Constant, Instruction, Isa, Register, registers_of
 from minitriton.emulator.amdgcn.values import DTYPES, U32, Step, constant, join, register_of, words
-from minitriton.emulator.amdgcn.vector import OCP_FORMATS, SMALL_FORMATS
 from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.ptx.program import EmulationError
 from minitriton.interpreter.numbers.formats import decode_bf16, decode_e8m0, decode_small
+from minitriton.target.amd import FNUZ, OCP
 
 _NAME = re.compile(
     r"v_mfma_(f32|f64|i32)_(\d+)x(\d+)x(\d+)_?(?:(\d+)b_)?(f64|f32|xf32|f16|bf16|i8|fp8|bf8)(?:_(fp8|bf8|1k))?$"
@@ -96,8 +96,8 @@ def result_at(shape: Shape, *, is_double: bool) -> tuple[np.ndarray, np.ndarray,
 
 def decoder(kind: str, target: str) -> Callable[[np.ndarray], np.ndarray]:
     """From patterns [..., elements] to float64 or int64."""
-    if kind in SMALL_FORMATS:
-        name = (SMALL_FORMATS if target.startswith("gfx94") else OCP_FORMATS)[kind]
+    if kind in FNUZ:
+        name = (FNUZ if target.startswith("gfx94") else OCP)[kind]
         return lambda a: decode_small(name, a).astype(np.float64)
     if kind == "bf16":
         return lambda a: decode_bf16(a).astype(np.float64)

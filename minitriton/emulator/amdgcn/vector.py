@@ -405,10 +405,6 @@ def _rules() -> dict[str, Rule]:
 
 
 RULES = _rules()
-SMALL_FORMATS = {"fp8": "f8E4M3FNUZ", "bf8": "f8E5M2FNUZ"}
-"""Of gfx940 to gfx942."""
-OCP_FORMATS = {"fp8": "f8E4M3FN", "bf8": "f8E5M2"}
-"""Of gfx950 and what came later."""
 
 _FLOAT_COMPARE: dict[str, Compute] = {
     "f": lambda a, b: np.zeros(np.broadcast_shapes(a.shape, b.shape), np.bool_),

@@ -43,9 +43,7 @@ from minitriton.emulator.amdgcn.values import (
     words,
 )
 from minitriton.emulator.amdgcn.vector import (
-    OCP_FORMATS,
     RULES,
-    SMALL_FORMATS,
     below,
     comparison,
     dot_of_bytes,
@@ -57,6 +55,7 @@ from minitriton.emulator.amdgcn.waves import Waves
 from minitriton.emulator.arithmetic import floats, integers
 from minitriton.emulator.arithmetic import small_floats as small
 from minitriton.interpreter.numbers.formats import decode_small, encode_bf16, encode_small
+from minitriton.target.amd import FNUZ, OCP
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d\d)$")
 _KNOWN = frozenset({
@@ -343,7 +342,7 @@ def _small_floats(i: Instruction, target: str) -> Step | None:
     name = next(m for m in match.groups()[1:] if m)
     scaled = "scalef32" in i.name
     scale = _scale(i, i.operands[-1]) if scaled else always(np.ones(1, np.float32))
-    format = (SMALL_FORMATS if target.startswith("gfx94") else OCP_FORMATS)[name]
+    format = (FNUZ if target.startswith("gfx94") else OCP)[name]
     into = register_of(i, 0)
     numbers = list(into.all)
     high = _bits_of(i, "op_sel", 4)
@@ -389,7 +388,7 @@ def _scaled_halves(i: Instruction) -> Step | None:
     if match is None:
         return None
     bits = 4 if match[2] == "fp4" else 8
-    format = "e2m1" if bits == 4 else OCP_FORMATS[match[2]]
+    format = "e2m1" if bits == 4 else OCP[match[2]]
     low, high, *_ = _bits_of(i, "op_sel", 2)
     first = 8 * (low + 2 * high) if bits == 4 else 16 * low
     fetch, scale, into = source(i, i.operands[1], "u32"), _scale(i, i.operands[2]), register_of(i, 0, 1).index

@@ -10,6 +10,7 @@ are as the system says. Sections that have nothing to show are left out.
 import html
 import json
 import math
+import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
@@ -47,11 +48,11 @@ code, pre { font: 12px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; overflow
 pre { overflow-x: auto; background: var(--side); padding: .6rem; max-width: 100%; white-space: pre-wrap } summary { cursor: pointer; color: var(--link) }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr)); gap: 1rem } figure { margin: 0; min-width: 0 }
 figcaption { font-weight: 600 } .chart { position: relative; height: 20rem }
-.cells td { text-align: right; font-variant-numeric: tabular-nums; border: 2px solid var(--back) } .cells thead th { max-width: 8rem; overflow-wrap: anywhere }
+.cells td { text-align: right; font-variant-numeric: tabular-nums; border: 2px solid var(--back) } .cells thead th { max-width: 12rem }
 .cells tbody th { font: 12px ui-monospace, monospace; position: sticky; left: 0; background: var(--back) }
 .up { background: color-mix(in srgb, light-dark(#f3a99f, #70302a) var(--part), var(--back)); color: var(--text) } .down { background: color-mix(in srgb, light-dark(#9fd8b5, #1d5537) var(--part), var(--back)); color: var(--text) }
 .breaks { background: var(--wrong); color: var(--text) } .key span { padding: .1rem .5rem; margin-right: .6rem; border-radius: 3px }
-.less { color: var(--less) } .more { color: var(--more) } :focus-visible { outline: 2px solid #3b82f6 }
+.less { color: var(--less) } .more { color: var(--more) } .less, .more { white-space: nowrap } :focus-visible { outline: 2px solid #3b82f6 }
 @media (max-width: 600px) { body { padding: .8rem .6rem 3rem } th, td { padding: .2rem .4rem } .chart { height: 16rem } }
 """
 
@@ -368,7 +369,8 @@ def _ablation(found: Ablation, metric: str) -> str:
         f"<tr><th scope=row>{html.escape(name)}</th>{''.join(_ablated(row, k) for k in kernels)}</tr>"
         for name, row in rows.items()
     )
-    heads = "".join(f"<th scope=col>{html.escape(kernel)}</th>" for kernel in kernels)
+    broken = (re.sub("([:_./])", r"\1<wbr>", html.escape(kernel)) for kernel in kernels)
+    heads = "".join(f"<th scope=col>{each}</th>" for each in broken)
     key = (
         f'<p class="note key">How much more or less of {metric} there is without the pass: <span class=up style="--part:60%">more: the pass helps</span>'
         '<span class=down style="--part:60%">less: it costs</span><span class=breaks>breaks: without it there is no right program</span>'
