@@ -25,7 +25,7 @@ from minitriton.dialects.locations import user_location
 from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.explorer.llvm_locations import FileLine
+from minitriton.host.llvm_locations import FileLine
 
 
 class Identities:

@@ -61,7 +61,7 @@ def taken_by(program: RequestedProgram, recording: Recording) -> dict[str, Any]:
         taken["bytes of shared memory a block"] = recording.shared
         return {**taken, "warps a block": program.options.num_warps, "instructions": instructions, "attempts": ""}
     cubin = recording.cubin or assembled(text, program.target, program.options)
-    taken = resources(cubin, recording.kernel, program.target, program.options, recording.shared)
+    taken = resources(cubin, text, recording.kernel, program.target, recording.shared)
     found: dict[str, Any] = {
         "registers a thread": taken.registers, "bytes spilled": taken.spilled_bytes, "bytes of shared memory a block": taken.shared_bytes,
         "warps a block": taken.warps, "blocks on an SM": taken.blocks, "warps that fit, of all (%)": round(100 * taken.occupancy),

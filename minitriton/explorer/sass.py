@@ -14,9 +14,9 @@ from minitriton.as_triton.tools.disasm import find_tool
 from minitriton.codegen.assemblers import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_locations import Callers, FileLine
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.snapshot import Snapshot
+from minitriton.host.llvm_locations import Callers, FileLine
 from minitriton.pipeline.pipelines import assembly_step
 from minitriton.pipeline.request import environment_switches
 from minitriton.pipeline.stages import assemble
@@ -54,14 +54,15 @@ def assembled(ptx: str, target: GPUTarget, options: CompileOptions) -> bytes:
     return assemble(ptx, assembly_step(target, options, environment_switches()))
 
 
-def resources(cubin: bytes, name: str, target: GPUTarget, options: CompileOptions, shared_bytes: int) -> Resources:
-    """What the kernel takes."""
+def resources(cubin: bytes, ptx: str, name: str, target: GPUTarget, shared_bytes: int) -> Resources:
+    """What the kernel takes. Its PTX says how many threads a block has, those of all partitions of warps."""
     taken = kernel_resources(cubin, name)
-    threads = target.warp_size * options.num_warps
+    found = re.search(r"\.reqntid\s+(\d+)", ptx)
     sm = target.features
+    threads = int(found[1]) if found else sm.threads_per_cta
     blocks = sm.ctas_on_sm(taken.registers, threads, shared_bytes)
-    occupancy = blocks * options.num_warps / sm.warps_per_sm
-    return Resources(taken.registers, taken.local_bytes, shared_bytes, blocks, options.num_warps, occupancy)
+    warps = threads // target.warp_size
+    return Resources(taken.registers, taken.local_bytes, shared_bytes, blocks, warps, blocks * warps / sm.warps_per_sm)
 
 
 def sass_state(cubin: bytes, callers: dict[FileLine, list[FileLine]]) -> Snapshot:

@@ -35,7 +35,6 @@ from minitriton.explorer.inspection import Tables, inspect_state
 from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
 from minitriton.explorer.lessons.exercises import EXERCISES, find, grade
 from minitriton.explorer.lessons.tour import TOUR
-from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.packing import payload, state_payload
 from minitriton.explorer.program import RequestedProgram, open_program
 from minitriton.explorer.read_files import changed
@@ -73,6 +72,7 @@ from minitriton.explorer.wire import (
     VerdictsJson,
     WrittenJson,
 )  # fmt: skip
+from minitriton.host.llvm_locations import LLVMLocations
 from minitriton.lab.arguments import array_of
 from minitriton.lab.command import named
 from minitriton.lab.comparison import rounding_tolerance
@@ -253,7 +253,8 @@ def sass(session: ExplorerSession, given: Question) -> SassJson:
 
 
 def _machine_code(recording: Recording, program: RequestedProgram, cubin: bytes, files: dict[str, int]) -> SassJson:
-    numbers = dict(vars(resources(cubin, recording.kernel, program.target, program.options, recording.shared)))
+    ptx = recording.stage("ptx").raw or ""
+    numbers = dict(vars(resources(cubin, ptx, recording.kernel, program.target, recording.shared)))
     try:
         state = state_payload(sass_state(cubin, LLVMLocations(recording.stage("llir").raw or "").callers), files)
     except MinitritonError as error:

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.explorer.llvm_locations import Callers, FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Identities, Line, ModuleLines, Row, StableNames, ops_of, rows_of
+from minitriton.host.llvm_locations import Callers, FileLine, LLVMLocations
 
 
 @dataclass(frozen=True)

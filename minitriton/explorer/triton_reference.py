@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.llvm_locations import FileLine, LLVMLocations
 from minitriton.explorer.module_lines import Line
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
+from minitriton.host.llvm_locations import FileLine, LLVMLocations
 from minitriton.language.gluon.layouts import Layout, written
 from minitriton.pipeline.ir_source import IRSource
 from minitriton.target.backends import backend

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
-from minitriton.explorer.llvm_locations import LLVMLocations
 from minitriton.explorer.module_lines import Identities
 from minitriton.explorer.snapshot import lines_of_assembly, lines_of_llvm_ir, snapshot
+from minitriton.host.llvm_locations import LLVMLocations
 
 PROGRAM = """
 tt.func @f(%a: i32, %b: i32, %p: !tt.ptr<i32>) {

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from gluon_faults import FAULTS, LAUNCHES, SOURCE, Fault, complaint, verdict
 
 from minitriton.errors import MinitritonError
+from minitriton.experimental import gluon
+from minitriton.experimental.gluon import language as gl
+from minitriton.experimental.gluon.language.nvidia.ampere import async_copy
 from minitriton.language.gluon.layouts import BlockedLayout, SliceLayout, written
 
 
@@ -50,6 +54,33 @@ def test_only_operands_of_16_bits_may_be_contiguous_along_another_dimension_than
     error = complaint("dot_of_stored", text, tmp_path)
     assert error is not None and "operand b is not contiguous along k" in error.message
     assert error.location is not None and "warpgroup_mma(" in text.split("\n")[error.location.line - 1]
+
+
+@gluon.jit
+def summed_before_the_last_wait(x, out, STEPS: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [1, 32], [4, 1], [1, 0])
+    at = (
+        gl.arange(0, 4, gl.SliceLayout(1, layout))[:, None] * 128
+        + gl.arange(0, 128, gl.SliceLayout(0, layout))[None, :]
+    )
+    buffers = gl.allocate_shared_memory(gl.float32, [2, 4, 128], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
+    async_copy.async_copy_global_to_shared(buffers.index(0), x + at)
+    async_copy.commit_group()
+    total = gl.zeros([4, 128], gl.float32, layout)
+    for step in range(STEPS):
+        async_copy.async_copy_global_to_shared(buffers.index((step + 1) % 2), x + at, mask=at < STEPS - step)
+        async_copy.commit_group()
+        async_copy.wait_group(1)
+        total += buffers.index(step % 2).load(layout)
+        gl.thread_barrier()
+    gl.store(out + gl.arange(0, 128, gl.SliceLayout(0, layout)), gl.sum(total, 0))
+
+
+def test_a_reduction_in_memory_that_is_still_copied_to_is_found_where_it_is_called() -> None:
+    """The buffers are not used any more, so the sum has their memory; its instructions are the library's."""
+    with pytest.raises(MinitritonError, match="writes what an asynchronous copy writes later") as caught:
+        summed_before_the_last_wait[(1,)](np.ones((4, 128), np.float32), np.zeros(128, np.float32), 4)
+    assert caught.value.location is not None and "gl.sum(" in (caught.value.source_line or "")
 
 
 def test_a_deadlock_says_what_the_mbarrier_lacks_and_where_others_wait(tmp_path: Path) -> None:

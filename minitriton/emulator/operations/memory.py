@@ -316,8 +316,10 @@ def check_write(
     if space == "shared" and x.shared.shadowed:
         proxy_fences.note_store(x, site, x.shared.granules(at, size), who)
         race = x.shared.written_by(at, size, x.warp[who], x.lane[who], same) | lost
-        if x.shared.pending_count:
-            race |= x.shared.pending[x.shared.granules(at, size)].any(1)
+        if x.shared.pending_count and (early := x.shared.pending[x.shared.granules(at, size)].any(1)).any():
+            bad = np.nonzero(early)[0]
+            text = f"writes what an asynchronous copy writes later, before the wait that covers it, at {_where(x, space, int(at[bad[0]]))}"
+            x.find("async-write", site, who[bad], text)
         kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
     else:
         return

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from minitriton import knobs
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.llvm_locations import called_at
 from minitriton.host.locks import finished_before_forks
 from minitriton.host.source_text import line_at
 from minitriton.runtime.launching.arguments import Argument, data_address, is_array
@@ -52,7 +53,7 @@ _HELP = {
     "global-race": "use an atomic, or give each program addresses of its own; MINITRITON_RACES=warn lets programs race",
     "shared-race": "order the two by a barrier of the CTA, an arrival at an mbarrier and its wait, or the wait for a copy",
     "async-read": "wait for what writes this before: commit_group and wait_group, mbarrier.wait, warpgroup_mma_wait, store_wait",
-    "async-write": "wait for what reads this before: store_wait, warpgroup_mma_wait, an mbarrier that its reader arrives at",
+    "async-write": "wait for what reads or writes this before: wait_group, store_wait, warpgroup_mma_wait, an mbarrier that its reader arrives at",
     "proxy-fence": "fence_async_shared() after the store, or after the wait for the copy, before what reads it",
     "uninitialised": "store the memory, or initialise the mbarrier, before it is used",
     "poison": "give that load `other=` (of a block pointer `padding_option=`), or mask this access too",
@@ -142,6 +143,10 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
     if checked:
         kernel.last_report, kernel.checked_on_emulator = report, True
         TIMING.note(report)
+    llvm_ir = kernel.asm.get("llir", "")
+    for finding in report.findings:
+        if isinstance(text, str) and (user := called_at(text, finding.line, llvm_ir)) is not None:
+            finding.source = SourceLocation(*user)
     for line in report.output:
         print(line)
     if report.share < 1:

@@ -13,11 +13,9 @@ import re
 from functools import cached_property
 from pathlib import Path
 
-from minitriton import language
-
 FileLine = tuple[str, int]
 
-_LIBRARY = str(Path(language.__file__).parent)
+_LIBRARY = str(Path(__file__).parents[1] / "language")
 _LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(?:, inlinedAt: !(\d+))?")
 _SCOPE = re.compile(r"^!(\d+) = .*?file: !(\d+)")
 _FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]*)"(?:, directory: "([^"]*)")?')
@@ -83,3 +81,20 @@ class Callers:
         found = next((one for one in candidates if one >= last), candidates[-1])
         self._last = found
         return found
+
+
+_FILE_OF_PTX = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LINE_OF_PTX = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
+
+
+def called_at(ptx: str, number: int, llvm_ir: str) -> FileLine | None:
+    """The user's line that called the library, where line `number` of the PTX of `llvm_ir` is the library's; None of other lines."""
+    callers = LLVMLocations(llvm_ir).callers
+    users, files = Callers(callers), dict(_FILE_OF_PTX.findall(ptx))
+    location: FileLine | None = None
+    user: FileLine | None = None
+    for line in ptx.split("\n")[:number] if callers else ():
+        if (found := _LINE_OF_PTX.match(line)) and found[2] != "0":
+            location = files.get(found[1], ""), int(found[2])
+            user = users.user_line(location)
+    return user if location in callers else None
