@@ -259,7 +259,7 @@ def traced_run(program: RequestedProgram, recording: Recording) -> Report:
     if recording.assembly != "ptx":
         raise MinitritonError(
             f"warps are traced in PTX, and this is {recording.assembly.upper()}",
-            help="compile it for an NVIDIA GPU: --arch 90",
+            help="compile it for an NVIDIA GPU, such as arch 90",
         )
     launch = launch_of(program, recording)
     launch.traced = True

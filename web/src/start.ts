@@ -45,14 +45,22 @@ export async function chooseKernel(answers: Answers): Promise<Compile> {
   const show = (): void => {
     const wanted = field.value.trim().toLowerCase();
     groups.replaceChildren(...offered.flatMap(({ title, kernels }, at) => {
-      const seen = kernels.filter((one) => `${title} ${one.title} ${one.about}`.toLowerCase().includes(wanted));
+      const found = kernels.filter((one) => `${title} ${one.title} ${one.about}`.toLowerCase().includes(wanted));
+      // Those of that name before those that only speak of it.
+      const seen = wanted ? found.sort((a, b) => distanceOf(a, wanted) - distanceOf(b, wanted)) : found;
       const list = make("ul", {}, ...seen.map((one) => make("li", {}, kernelButton(one, () => void open(one.asked)))));
       const group = make("details.group", wanted || at < 2 ? { open: "" } : {}, make("summary", {}, title, make("small", {}, ` ${seen.length}`)), list);
       return seen.length ? [group] : [];
     }));
   };
   field.addEventListener("input", show);
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") groups.querySelector<HTMLButtonElement>("details[open] button")?.click(); });
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter") best()?.click(); });
+  // The first of the group that has the nearest name.
+  const best = (): HTMLButtonElement | undefined => {
+    const firsts = [...groups.querySelectorAll<HTMLButtonElement>("details[open] li:first-child button")];
+    const distance = (one: HTMLButtonElement): number => distanceOf({ title: one.textContent ?? "" }, field.value.trim().toLowerCase());
+    return firsts.sort((a, b) => distance(a) - distance(b))[0];
+  };
   show();
   element("kernel").textContent = "start";
   document.body.dataset.ready = "start";
@@ -123,4 +131,10 @@ function typedKernel(open: (asked: CompileRequest) => Promise<Problem | null>): 
 /** The functions of a text that are compiled by themselves. */
 function kernelsIn(text: string): string[] {
   return [...text.matchAll(/^@(?:\w+\.)*jit\b[^\n]*\n(?:@[^\n]*\n)*def (\w+)/gm)].map((found) => found[1]!);
+}
+
+/** How far a kernel's name is from what is looked for: the same, has it in it, or only what is said of the kernel has. */
+function distanceOf(one: { title: string }, wanted: string): number {
+  const title = one.title.toLowerCase();
+  return title === wanted ? 0 : title.includes(wanted) ? 1 : 2;
 }

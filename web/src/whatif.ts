@@ -82,6 +82,7 @@ export class WhatIfTab {
     choices.append(compile);
     const numbers = make("p.options", {}, ...["num_warps", "num_stages", "num_ctas", "arch", "grid"].map((name) => {
       const input = make("input", { type: "text", size: "5", "aria-label": name, name, ...(name === "arch" ? { list: "architectures", title: "an NVIDIA GPU by its compute capability times ten (90), an AMD GPU by its name (gfx942)" } : {}) }) as HTMLInputElement;
+      input.addEventListener("keydown", (event) => { if (event.key === "Enter") void this.compileText(); });
       this.options[name] = input;
       return make("label", {}, `${name} `, input);
     }));
