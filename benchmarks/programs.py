@@ -2,7 +2,7 @@
 
     python benchmarks/programs.py FOLDER [--only REGEX] [--rounds N] [--json FILE] [--seconds S] [--all-configurations]
 
-FOLDER has what may be imported: `liger_kernel`, `flag_gems`, `fla`, `unsloth` (their `kernels` without the package's own start) as folders; torch has Inductor. A case calls a
+FOLDER has what may be imported: `liger_kernel`, `flag_gems`, `fla`, `unsloth` (their `kernels` without the package's own start), `helion_examples` (Helion's `examples`) as folders; torch has Inductor. A case calls a
 function of the library as a user does; `both`: forward and backward. Each compiler runs in a process of its own (`two_processes.py`). Autotuned kernels take
 their configuration in the middle, so that both compilers compile the same one; `--all-configurations` lets them choose, which takes long.
 """
@@ -15,6 +15,7 @@ import functools
 import importlib
 import importlib.machinery
 import math
+import os
 import re
 import sys
 import types
@@ -351,6 +352,61 @@ sloth("rope_embedding", _rotated)
 sloth("swiglu", _glued("swiglu", "swiglu_fg_kernel", "swiglu_DWf_DW_dfg_kernel"))
 sloth("geglu exact", _glued("geglu", "geglu_exact_forward_kernel", "geglu_exact_backward_kernel"))
 sloth("geglu tanh", _glued("geglu", "geglu_approx_forward_kernel", "geglu_approx_backward_kernel"))
+
+
+# Helion
+
+
+def helion(name: str, make: Callable[[Callable[..., Any]], Callable[[], Any]]) -> None:
+    """`make` gets a function that finds an example's kernel by file and name, with a configuration of ours or Helion's default."""
+
+    @case(f"helion {name}")
+    def call() -> Callable[[], Any]:
+        os.environ["HELION_AUTOTUNE_EFFORT"] = "none"
+        compiler = importlib.import_module("helion")
+
+        def kernel(file: str, function: str = "", **config: Any) -> Any:
+            found = getattr(importlib.import_module(f"helion_examples.{file}"), function or file)
+            if not config:
+                return found
+            return compiler.kernel(found.fn, config=compiler.Config(**config), static_shapes=True)
+
+        return make(kernel)
+
+
+helion("softmax", lambda kernel: functools.partial(kernel("softmax"), plain(8192, 8192)))
+helion("softmax_two_pass", lambda kernel: functools.partial(kernel("softmax", "softmax_two_pass"), plain(8192, 8192)))
+helion("rms_norm", lambda kernel: both(functools.partial(kernel("rms_norm"), random(8192, HIDDEN), random(HIDDEN))))
+helion(
+    "layer_norm",
+    lambda kernel: both(
+        functools.partial(kernel("layer_norm"), random(8192, HIDDEN), [HIDDEN], random(HIDDEN), random(HIDDEN))
+    ),
+)
+helion(
+    "cross_entropy",
+    lambda kernel: functools.partial(kernel("cross_entropy"), plain(4096, VOCABULARY), below(VOCABULARY, 4096)),
+)
+helion("swiglu", lambda kernel: both(functools.partial(kernel("swiglu"), random(8192, WIDE), random(8192, WIDE))))
+helion(
+    "welford", lambda kernel: functools.partial(kernel("welford"), plain(HIDDEN), plain(HIDDEN), plain(8192, HIDDEN))
+)
+helion("sum", lambda kernel: functools.partial(kernel("sum", "sum_kernel"), plain(8192, HIDDEN)))
+helion("embedding", lambda kernel: functools.partial(kernel("embedding"), below(32000, 8192), plain(32000, HIDDEN)))
+helion(
+    "matmul 4096",
+    lambda kernel: functools.partial(
+        kernel("matmul", block_sizes=[128, 128, 64], l2_groupings=[8], num_warps=8, num_stages=3),
+        plain(4096, 4096), plain(4096, 4096),
+    ),
+)  # fmt: skip
+helion(
+    "attention",
+    lambda kernel: functools.partial(
+        kernel("attention", block_sizes=[1, 128, 64], num_warps=8, num_stages=3),
+        *(plain(2, 32, 4096, 128) for _ in "qkv"),
+    ),
+)
 
 
 # torch's Inductor
