@@ -471,3 +471,19 @@ def test_a_tuple_that_is_none_is_refused(
     (tmp_path / "tuples.py").write_text(OF_TUPLES)
     assert main(["compile", f"{tmp_path / 'tuples.py'}:scaled", "--signature", signature]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_file_that_launches_its_kernel_is_compiled_as_it_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "doubled.py"
+    file.write_text(
+        "import numpy as np\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\ndef doubled(x, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B)\n    tl.store(x + i, tl.load(x + i) * 2)\n\n\n"
+        'if __name__ == "__main__":\n    doubled[(1,)](np.ones(64, np.int64), B=64, num_warps=2)\n'
+    )
+    assert main(["compile", f"{file}:doubled", "--emit", "ttgir"]) == 0
+    said = capsys.readouterr()
+    assert "tensor<64xi64" in said.out and '"ttg.num-warps" = 2' in said.out and "launches it" in said.err
+    assert main(["compile", f"{file}:doubled", "--emit", "ttgir", "--signature", "*i32,B=32"]) == 0
+    assert "tensor<32xi32" in (said := capsys.readouterr()).out and "launches it" not in said.err

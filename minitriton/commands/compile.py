@@ -6,7 +6,7 @@ import argparse
 import base64
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minitriton.as_triton.compiler import CompiledKernel, compile
 from minitriton.commands.inferred_signature import signature_for
@@ -25,6 +25,7 @@ from minitriton.target.backends import ALL_STAGES, STAGES, backend, stages_of
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Source
+    from minitriton.runtime.jit import JITFunction
 
 EMITTED = (*ALL_STAGES, "sass", "amdgcn", "hsaco", "pipeline")
 
@@ -67,7 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
     source: Source | str = arguments.source
     if arguments.source.partition(":")[0].endswith(".py"):
         kernel = load_kernel(arguments.source)
-        source = ast_source(kernel, signature_for(kernel, arguments.signature))
+        if (own := None if arguments.signature else _as_launched(arguments.source, kernel, target)) is not None:
+            source, options = own[0], {**own[1], **options}
+        else:
+            source = ast_source(kernel, signature_for(kernel, arguments.signature))
     elif is_corpus_name(arguments.source):
         from minitriton.lab import corpus
 
@@ -101,6 +105,19 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _write(arguments, kernel.asm[arguments.emit])
     return 0
+
+
+def _as_launched(name: str, kernel: JITFunction, target: GPUTarget) -> tuple[Source, dict[str, Any]] | None:
+    """What the launch that the kernel's own file makes compiles, and with which options; None for a file that makes none."""
+    from minitriton.lab.launches.own_launch import own_launch
+    from minitriton.lab.launches.replay import source_of
+
+    found = own_launch(name)
+    if found is None:
+        return None
+    print(f"as {name.partition(':')[0]} launches it (--signature says otherwise)", file=sys.stderr)
+    known = vars(options_for(target))
+    return source_of(found, kernel, {}), {name: value for name, value in found.options.items() if name in known}
 
 
 def _is_missing(stage: str, kernel: CompiledKernel) -> bool:

@@ -165,6 +165,7 @@ class _CampaignWorker:
         context.set_forkserver_preload(["minitriton.fuzz.running.preloaded"])
         self.item, self.said = item, said
         self.since: float | None = None
+        self.spent = 0.0
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, str(said), *given), daemon=True)
         with _one_thread():
@@ -174,8 +175,16 @@ class _CampaignWorker:
     def begin(self, item: int) -> None:
         """Has the process run a kernel: its number, `~number` of one that is to run without Triton."""
         self.item, self.since = item, time.monotonic()
+        self.spent = _state_and_processor_seconds(self.process.pid)[1]
         with contextlib.suppress(OSError):  # a process that has ended is noticed by its silence
             self.connection.send(item)
+
+    def is_late(self) -> bool:
+        """Whether its kernel has taken `MOST_SECONDS`, of a processor or asleep: a process that waits for a processor is not late."""
+        if self.since is None or time.monotonic() - self.since <= MOST_SECONDS:
+            return False
+        state, spent = _state_and_processor_seconds(self.process.pid)
+        return state == "S" or spent - self.spent > MOST_SECONDS
 
     def failed(self, kind: str, signature: str, text: str = "") -> KernelReport:
         """The report of the kernel that the process is at, with its last words."""
@@ -187,6 +196,15 @@ class _CampaignWorker:
         self.process.kill()
         self.process.join()
         self.connection.close()
+
+
+def _state_and_processor_seconds(pid: int | None) -> tuple[str, float]:
+    """Whether a process runs or is ready to (`R`) or sleeps (`S`), and what it has had of processors; "" and the time where nothing says so."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "", time.monotonic()
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -223,7 +241,7 @@ def _in_processes(
             for worker in list(workers):
                 if worker.connection in ready:
                     report, goes_on = _answer(worker, again)
-                elif worker.since is not None and time.monotonic() - worker.since > MOST_SECONDS:
+                elif worker.is_late():
                     text = f"more than {MOST_SECONDS:.0f} s\n"
                     report, goes_on = worker.failed("timeout", "a kernel takes too long", text), False
                 else:

@@ -194,6 +194,7 @@ KNOWN = (
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
 SCAN_OVER_REPEATS = "a scan of elements that several lanes hold"
 SCAN_OF_ONE_LANE = "a scan along an axis that one lane holds in several blocks"
+SCAN_BY_ALL_THREADS = "a scan along the slowest axis that has all threads, of several elements each"
 PADDED_VECTORS = "padding of shared memory that is no multiple of a vector"
 BYTES_BETWEEN_LANES = "8-bit elements that lanes exchange"
 WRONGLY_OPTIMISED = "an optimisation of Triton's LLVM"
@@ -253,6 +254,8 @@ def known_layout(launch: FuzzedLaunch) -> str | None:
         return SCAN_OVER_REPEATS
     if any(map(_scans_blocks_of_one_lane, scans)):
         return SCAN_OF_ONE_LANE
+    if any(map(_scans_by_all_threads, scans)):
+        return SCAN_BY_ALL_THREADS
     buffers = (
         ttg.layout_of(value.type) for op in ops for value in op.results if isinstance(value.type, ttg.MemDescType)
     )
@@ -294,6 +297,16 @@ def _scans_blocks_of_one_lane(op: tt.ScanOp) -> bool:
     if not isinstance(layout, Blocked) or layout.size_per_thread[axis] >= shape[axis]:
         return False
     return not any(basis[axis] for basis in to_linear_layout(layout, shape).bases["lane"])
+
+
+def _scans_by_all_threads(op: tt.ScanOp) -> bool:
+    """Whether all threads are along the slowest axis, with several elements each: the lowering takes neighbours along another axis."""
+    axis, layout, shape = op.axis.value.data, ttg.layout_of(op.srcs[0].type), shape_of(op.srcs[0].type)
+    if not isinstance(layout, Blocked) or axis != layout.order[-1] or layout.size_per_thread[axis] == 1:
+        return False
+    sizes = zip(layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, strict=True)
+    others = [each for dim, each in enumerate(sizes) if dim != axis]
+    return all(each == (1, 1, 1) for each in others) and any(shape[dim] > 1 for dim in range(len(shape)) if dim != axis)
 
 
 def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:
