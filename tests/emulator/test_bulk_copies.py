@@ -296,7 +296,7 @@ MAP_FAULTS = {
         "[%r2], [MAP], [%r3];",
         "shared-race",
     ),
-    "a store where a copy is under way": ("WAIT:", "st.shared.b32 [%r2], 7;\nWAIT:", "shared-race"),
+    "a store where a copy is under way": ("WAIT:", "st.shared.b32 [%r2], 7;\nWAIT:", "async-write"),
     "no wait": ("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra WAIT;", "", "async-read"),
 }
 

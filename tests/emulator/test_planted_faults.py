@@ -204,7 +204,7 @@ PIPELINE_FAULTS: dict[str, tuple[Edit, str]] = {
     "the stage of another group": (nth(r"(ld\.shared\.b32 %r5, \[%r4)", r"\1 + 256", 0), "async-read"),
     "a store where a copy is under way": (
         nth(r"(cp\.async\.wait_group 1;)", r"st.shared.b32 [%r3], 7; \1", 0),
-        "shared-race",
+        "async-write",
     ),
     "a copy to an odd place": (nth(r"%r3 \+ 256", "%r3 + 258", 0), "misaligned"),
     "a copy beyond shared memory": (nth(r"%r3 \+ 256", "%r3 + 512", 0), "out-of-bounds"),

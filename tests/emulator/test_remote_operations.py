@@ -126,7 +126,7 @@ FAULTS = {
     "read before the wait": (f"st.async.{TO}.b32 [%r7], %r9, [%r8];", "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;", "", "async-read"),
     "fewer bytes than awaited": (f"@%p1 st.async.{TO}.b32 [%r7], %r9, [%r8];", "", "", "deadlock"),
     "two stores to one place": (f"st.async.{TO}.b32 [%r22], %r9, [%r8];", "", "", "shared-race"),
-    "a store beside a reduction": (f"red.async.{TO}.add.u32 [%r22], 1, [%r8]; st.shared.b32 [%r4], 0;", "", "", "shared-race"),
+    "a store beside a reduction": (f"red.async.{TO}.add.u32 [%r22], 1, [%r8]; st.shared.b32 [%r4], 0;", "", "", "async-write"),
     "an odd place": (f"add.s32 %r7, %r7, 2; st.async.{TO}.b32 [%r7], %r9, [%r8];", "", "", "misaligned"),
     "beyond shared memory": (f"st.async.{TO}.b32 [%r7+512], %r9, [%r8];", "", "", "out-of-bounds"),
 }  # fmt: skip

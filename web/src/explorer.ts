@@ -3,7 +3,7 @@ import { AccessTab } from "./access";
 import { File, inflated, Server, Trouble, withoutScratch, type Answers } from "./answers";
 import { CompareTab } from "./compare";
 import { CostsTab, type HeatMaps } from "./costs";
-import { element, make, sayTrouble, withCode } from "./dom";
+import { button, element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
 import { GraphTab } from "./graph";
 import { showDifferences, showLegend } from "./bar";
@@ -113,7 +113,7 @@ const SERVICES: Record<string, string> = { compile: "compiling", run: "running o
 
 function build(session: Session): void {
   const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
-  const passes = new PassList(session, session.answers.live ? (change, step) => void whatIf.editPass(change, step) : null, (hit) => sides.find(hit));
+  const passes = new PassList(session, (hit) => sides.find(hit));
   const sides = new Sides(session, extraStates(session), trouble);
   let heat: HeatMaps | null = null;
   const facts = new FactsTab(session, Inspector.panel("facts"), () => session.choose({ tab: "layout" }));
@@ -185,6 +185,7 @@ function build(session: Session): void {
     const { view, compile } = session;
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
+    showPassTools(session, (change) => void whatIf.editPass(change, view.step));
     showDocumentation(one, passes.verdictOf(view.step), compile.files);
     element("kernel").textContent = `${compile.kernel}, ${archName(compile.arch)}`;
     document.title = `${compile.kernel} · minitriton`;
@@ -401,6 +402,14 @@ function extraStates(session: Session): { text: string; value: string; load: () 
 }
 
 /** What a pass is for: its first paragraph, and the rest where somebody asks. */
+/** Buttons that leave the chosen pass out, or move it. */
+function showPassTools(session: Session, edit: (change: "skip" | "up" | "down") => void): void {
+  const { view, compile } = session;
+  const mayEdit = session.answers.live && view.step > 0 && compile.steps[view.step]?.edit !== true;
+  const tools = [["skip", "leave out", "compile without this pass (x)"], ["up", "earlier", "before the pass before it ([)"], ["down", "later", "after the pass after it (])"]] as const;
+  element("pass-tools").replaceChildren(...(mayEdit ? tools.map(([change, text, title]) => button(text, title, () => edit(change))) : []));
+}
+
 function showDocumentation(step: Step, verdict: Verdict | null, files: readonly string[]): void {
   const place = element("doc");
   const why = step.error ?? (verdict?.ok === false ? verdict.why : null);

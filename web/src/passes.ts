@@ -23,7 +23,6 @@ export class PassList {
 
   constructor(
     private readonly session: Session,
-    private readonly onEdit: ((change: "skip" | "up" | "down", step: number) => void) | null,
     private readonly onFound: (hit: Hit) => void,
   ) {
     for (const kind of ["input", "change"]) this.filter.addEventListener(kind, () => this.find());
@@ -149,7 +148,7 @@ export class PassList {
     const found = this.lines.filter((hit) => hit.step === at);
     if (found.length) {
       const [put, taken] = [found.filter((hit) => hit.side === "right").length, found.filter((hit) => hit.side === "left").length];
-      const made = make("button.link", { type: "button", title: "lines with it that this pass put in and took out" }, `${put ? `+${put}` : ""}${put && taken ? " " : ""}${taken ? `−${taken}` : ""} ${this.filter.value.trim()}`);
+      const made = make("span.link", { title: "lines with it that this pass put in and took out; Enter in the field goes through them" }, `${put ? `+${put}` : ""}${put && taken ? " " : ""}${taken ? `−${taken}` : ""} ${this.filter.value.trim()}`);
       made.addEventListener("click", (event) => {
         event.stopPropagation();
         this.onFound(found[0]!);
@@ -166,25 +165,7 @@ export class PassList {
       make("span.counts", {}, ...counts),
     );
     item.addEventListener("click", () => this.session.choose({ step: at }));
-    if (this.onEdit && at > 0 && !one.edit) item.append(this.editing(at, this.onEdit));
     return item;
-  }
-
-  private editing(at: number, onEdit: (change: "skip" | "up" | "down", step: number) => void): HTMLElement {
-    const tools = make("span.editing");
-    for (const [change, text, title] of [
-      ["skip", "✕", "leave this pass out (x)"],
-      ["up", "↑", "run it before the one above ([)"],
-      ["down", "↓", "run it after the one below (])"],
-    ] as const) {
-      const made = make("button", { type: "button", title, tabindex: "-1" }, text);
-      made.addEventListener("click", (event) => {
-        event.stopPropagation();
-        onEdit(change, at);
-      });
-      tools.append(made);
-    }
-    return tools;
   }
 }
 
