@@ -31,7 +31,7 @@ from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.fast_paths.op_access import ops_in
 from minitriton.dialects.narrowing import instance_of
 from minitriton.host.frozen import frozen
-from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.encodings import DistributedEncoding, NvidiaMma
 from minitriton.layouts.to_linear import to_linear_layout
 
 DEMAND = "minitriton.demand"
@@ -59,6 +59,8 @@ class RegisterDemand:
     operand is read again), outside loops."""
     dots: int = 0
     """How many dots there are, of any kind."""
+    mma_sync: int = 0
+    """Of these, by `mma.sync`."""
     prints: int = 0
     """How many ops print."""
     shared_bytes: int = 0
@@ -97,6 +99,7 @@ def register_demand(module: ModuleOp) -> RegisterDemand:
         filled=sum(map(_loaded, _loads(outside))),
         held=_held(outside, registers),
         dots=len(dots) + sum(isinstance(op, tt.DotOp) for op in ops),
+        mma_sync=sum(isinstance(op, tt.DotOp) and isinstance(layout_of(op.result.type), NvidiaMma) for op in ops),
         prints=sum(isinstance(op, tt.PrintOp) for op in ops),
         shared_bytes=shared_bytes(module),
     )

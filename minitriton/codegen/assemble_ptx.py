@@ -159,7 +159,7 @@ class _Search:
             attempt = self.under(near)
             is_better = attempt is not None and attempt.ctas > free.ctas and _is_as_good(attempt, free, spare)
             chosen = attempt if attempt is not None and is_better else free
-        if demand.dots and not demand.accumulators:
+        if demand.mma_sync and not demand.accumulators:
             chosen = self._of_one_more(chosen) or chosen
         spills_below = chosen is free and limits and 2 * self._warps(free) < self.sm.warps_per_sm
         if chosen.spilled_bytes and not demand.prints:

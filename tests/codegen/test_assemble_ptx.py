@@ -413,4 +413,7 @@ def test_dots_by_mma_sync_get_another_cta_up_to_half_of_the_warps(
     threads: int, free: int, spilling: tuple[int, ...], tried: Tried, taken: bytes, behaves: Callable[..., Tried]
 ) -> None:
     found = behaves(takes(free, spills=dict.fromkeys(spilling, 112)))
-    assert assembled(kernel("dots=4 shared_bytes=12288", threads)) == taken and found == tried
+    assert assembled(kernel("dots=4 mma_sync=4 shared_bytes=12288", threads)) == taken and found == tried
+    found.clear()
+    assembled(kernel("dots=4 shared_bytes=12288", threads))
+    assert found == tried[:-1] or len(tried) == 1, "by multiplications and additions"

@@ -25,7 +25,7 @@ from sources import files, single_importers, sources
 PACKAGES = {
     "__init__": (128, 1, 0),
     "__main__": (29, 1, 0),
-    "analysis": (7956, 39, 2),
+    "analysis": (7959, 39, 2),
     "as_triton": (4199, 37, 1),
     "backends": (309, 8, 0),
     "codegen": (15250, 80, 2),
@@ -146,13 +146,14 @@ which `check` and the laboratory take too.
 launches of a compiled kernel. `lab` by 17: the number of warps that a recorded launch chose is recorded.
 28 November: one CTA more for mma.sync, and reads ahead only where loads still hide behind iterations.
 28 November, night: reads ahead leave room for the addresses of copies.
+28 November, night: dots by mma.sync are counted by themselves.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 159956,
+    "lines": 159959,
     "files": 850,
     "files under 40 lines": 127,
     "modules with one importer": 170,
