@@ -124,6 +124,21 @@ def test_the_launch_of_a_program_is_used_and_found_again(program: Path) -> None:
     assert again is not None and again.folder == launch.folder
 
 
+def test_a_launch_of_the_same_name_is_of_the_file_and_a_program_that_fails_is_asked_again(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program.with_name("other_file.py").write_text(PROGRAM)
+    other = "    open('numbers.txt').close()\n    import other_file\n    other_file.gathered[(1,)](x, index, out, 48, BLOCK=64)\n"
+    program.write_text(PROGRAM + LAUNCH.replace("    gathered[", other + "    gathered["))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(program.parent)
+        assert own_launch(f"{program}:gathered") is None
+        assert "it launched no gathered" in capsys.readouterr().err
+        Path("numbers.txt").touch()
+        found = own_launch(f"{program}:gathered")
+    assert found is not None and found.grid == (3, 1, 1), "the other file's has one program"
+
+
 def test_an_index_out_of_range_is_said_to_come_from_made_up_inputs(
     program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

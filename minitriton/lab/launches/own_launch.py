@@ -9,11 +9,14 @@ What was found is cached by the text of the file.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 RECORDED = Path("recorded")
 _SECONDS = 30.0
 """That a program may take to its first launch."""
-_MAIN = re.compile(r"^if __name__ == ['\"]__main__['\"]", re.MULTILINE)
+_MOST_LAUNCHES = 16
+"""That are written down until one of the kernel is among them: others of its name may be of other files."""
+_MAIN = re.compile(r"^if\s*\(?\s*(__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE)
 
 
 def own_launch(source: str) -> RecordedLaunch | None:
@@ -52,11 +57,27 @@ def own_launch(source: str) -> RecordedLaunch | None:
     key = "\n".join([str(path.resolve()), name, text, *map(_text, declared)])
     folder = Path(knobs.cache.dir) / "launches" / hashlib.sha256(key.encode()).hexdigest()[:24]
     if not folder.is_dir():
-        folder.mkdir(parents=True)
-        if not (declared and _record_case(path, name, declared, folder)) and _MAIN.search(text):
-            _record_program(path, name, folder)
-    found = launches_in(folder)
-    return read_launch(found[0]) if found else None
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            out = Path(made) / folder.name
+            out.mkdir()
+            is_known = bool(declared) and _record_case(path, name, declared, out)
+            if not is_known and _MAIN.search(text):
+                is_known = _record_program(path, name, out)
+            with contextlib.suppress(OSError):  # another process was first
+                if is_known:
+                    out.rename(folder)
+    return _launch_in(folder, path, name)
+
+
+def _launch_in(folder: Path, path: Path, name: str) -> RecordedLaunch | None:
+    """The first launch in `folder` of the kernel of this file, or of one that the file has from another."""
+    from minitriton.lab.launches.recorded import launches_in, read_launch
+
+    launches = [read_launch(one) for one in launches_in(folder)] if folder.is_dir() else []
+    own = (launch for launch in launches if _same(launch.file, path))
+    defines = bool(name) and re.search(rf"^def {re.escape(name)}\(", _text(path), re.MULTILINE)
+    return next(own, None if defines else next(iter(launches), None))
 
 
 def _text(path: Path) -> str:
@@ -95,22 +116,36 @@ def _record_case(path: Path, name: str, declared: list[Path], folder: Path) -> b
     return False
 
 
-def _record_program(path: Path, name: str, folder: Path) -> None:
-    """Runs the file as a program until its first launch of the kernel is written down, and ends it."""
-    from minitriton.lab.launches.recorded import launches_in
+def _record_program(path: Path, name: str, folder: Path) -> bool:
+    """Runs the file as a program until its first launch of the kernel is written down, and ends it with all that it started. Whether it is known now
+    what the file launches: not of a program that failed, or took too long."""
     from minitriton.runtime.cuda_driver import has_gpu
 
     options = [*(["--kernel", name] if name else []), *([] if has_gpu() else ["--cpu"])]
-    command = [sys.executable, "-m", "minitriton", "record", "--out", str(folder), "--most", "1", *options, str(path)]
+    most = ["--most", str(_MOST_LAUNCHES)]
+    command = [sys.executable, "-m", "minitriton", "record", "--out", str(folder), *most, *options, str(path)]
     print(f"{path} is run until its first launch of {name or 'a kernel'}", file=sys.stderr)
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as child:
-        for _ in range(int(_SECONDS * 20)):
-            try:
-                child.wait(0.05)
-                return
-            except subprocess.TimeoutExpired:
-                if launches_in(folder):
+    quiet = subprocess.DEVNULL
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as said,
+        subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=said, start_new_session=True) as child,
+    ):
+        why = f"took more than {_SECONDS:.0f} s"
+        try:
+            for _ in range(int(_SECONDS * 20)):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(0.05)
                     break
-        child.kill()
+                if _launch_in(folder, path, name) is not None:
+                    break
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+        if _launch_in(folder, path, name) is not None:
+            return True
+        said.seek(0)
+        lines = [line.strip() for line in said.read().split("\n") if line.strip()]
+        if child.poll() is not None and child.returncode >= 0 and lines:
+            why = lines[-1]
+        print(f"  it launched no {name or 'kernel'}: {why}", file=sys.stderr)
+        return "nothing was recorded" in why
