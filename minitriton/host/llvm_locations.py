@@ -83,7 +83,7 @@ class Callers:
         return found
 
 
-_FILE_OF_PTX = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_FILE_OF_PTX = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 _LINE_OF_PTX = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
 
 

@@ -20,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from minitriton.as_triton.tools.tensor_descriptor import TensorDescriptor
+from minitriton.commands.signature import DIVISIBLE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import damage_of, read_regular
@@ -202,6 +203,13 @@ def generate_arguments(
     for name in [*sizes, *numbers]:
         if name not in kinds:
             raise MinitritonError(f"the launch lacks an argument {name!r}", help="its arguments: " + ", ".join(kinds))
+    for name in divisible:
+        value = numbers.get(name, 0)
+        if isinstance(value, int) and value % DIVISIBLE:
+            raise MinitritonError(
+                f"{name}={value} is not divisible by {DIVISIBLE}, as the signature says",
+                help=f"give {name} a multiple of {DIVISIBLE}, or its type without :{DIVISIBLE}",
+            )
     lengths = {n: sizes.get(n, FIRST_SIZE) for n, kind in kinds.items() if kind.startswith("*")}
     # One arena for all attempts: what an interrupted run leaves holds it until the garbage is collected.
     arrays = len(lengths) + sum(map(is_descriptor_type, kinds.values()))

@@ -81,6 +81,11 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
         generate_arguments({"x": "*fp32"}, lambda _: None, sizes={"z": 10})
 
 
+def test_a_number_that_the_signature_does_not_allow_is_refused_by_name() -> None:
+    with pytest.raises(MinitritonError, match="n=1001 is not divisible by 16, as the signature says"):
+        generate_arguments({"n": "i32"}, lambda _: None, numbers={"n": 1001}, divisible=["n"])
+
+
 def test_fresh_arguments_have_their_first_contents_at_their_first_address() -> None:
     made = generate_arguments({"x": "*bf16"}, lambda _: None)
     first, address = made.values[0].copy(), made.values[0].__array_interface__["data"][0]
