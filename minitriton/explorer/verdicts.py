@@ -15,6 +15,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.program import RequestedProgram
 from minitriton.explorer.recording import level_of
 from minitriton.explorer.wire import VerdictJson, VerdictsJson
+from minitriton.interpreter.errors import InterpreterError, UnsupportedOpError
 from minitriton.lab.checker import Progress, check
 from minitriton.lab.execution import Launch
 from minitriton.lab.report import CheckReport, PassRow
@@ -27,7 +28,17 @@ def verdicts(
     program: RequestedProgram, asked: CompileRequest, show: Callable[[str], None] = lambda text: None
 ) -> VerdictsJson:
     """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR. And what the kernel
-    itself does wrong. `show` is given in words how far it is."""
+    itself does wrong; of one that stops before any pass has run, that is the only verdict. `show` is given in words how far it is."""
+    try:
+        return _of_passes(program, asked, show)
+    except InterpreterError as fault:
+        if asked.states or isinstance(fault, UnsupportedOpError) or fault.location is None:
+            raise
+        name = f"the kernel: line {fault.location.line}"
+        return {"steps": [{"name": name, "verdict": "wrong", "ok": False, "why": str(fault)}], "kernel": []}
+
+
+def _of_passes(program: RequestedProgram, asked: CompileRequest, show: Callable[[str], None]) -> VerdictsJson:
     launch = program.launch()
 
     def tell(done: int, total: int, name: str) -> None:

@@ -16,10 +16,12 @@ from xdsl.context import Context
 from xdsl.dialects import ub
 from xdsl.dialects.builtin import (
     BoolAttr,
+    DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FileLineColLoc,
     FunctionType,
     IntAttr,
+    IntegerAttr,
     LocationAttr,
     ModuleOp,
     StringAttr,
@@ -126,6 +128,8 @@ class CodeGenerator:
                 f"a kernel returns nothing, but {fn.__name__} returns {result_type}",
                 "store the result with tl.store through a pointer parameter",
             )
+        if visibility == _PUBLIC and not b.is_verbatim:
+            arg_attrs = _with_promises(b, entry, arg_attrs)
         op = tt.FuncOp(
             name,
             FunctionType.from_lists(types, flat_types(result_type)),
@@ -191,6 +195,17 @@ Generator.visitors[ast.List] = Generator.visitors[ast.Tuple]
 
 
 _IS_NOINLINE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
+
+
+def _with_promises(b: IRBuilder, entry: Block, arg_attrs: Sequence[dict[str, Attribute]]) -> list[dict[str, Attribute]]:
+    """`arg_attrs` of a kernel with what `tl.multiple_of` said of arguments where it always runs. Triton ignores that."""
+    made = [dict(each) for each in arg_attrs] or [{} for _ in entry.args]
+    for argument, name, promise in b.argument_hints:
+        if argument.owner is entry and name == "tt.divisibility" and isinstance(promise, DenseIntOrFPElementsAttr):
+            value, known = int(promise.get_values()[0]), made[argument.index].get(name)
+            least = known.value.data if isinstance(known, IntegerAttr) else 1
+            made[argument.index][name] = int_attr(i32, max(value & -value, least))
+    return made
 
 
 def _run_time_type(arg: object) -> base_type | None:

@@ -107,3 +107,27 @@ def test_the_start_page_finds_a_kernel_and_its_address_opens_it_again(page: Page
     assert page.text("#kernel").startswith("running_sums")
     page.open(page.browser.current_url)
     assert page.text("#kernel").startswith("running_sums")
+
+
+BESIDE = """const lines = [...document.querySelectorAll('#source .cm-line')], top = (one) => Math.round(one.getBoundingClientRect().top);
+    const at = new Map(lines.map((one, at) => [top(one), [at + 1, one.textContent]]));
+    return [...document.querySelectorAll(`#source .${arguments[0]} .cm-gutterElement`)]
+        .filter((one) => one.textContent && one.style.visibility !== 'hidden').map((one) => [one.textContent, ...(at.get(top(one)) ?? [0, ''])])"""
+
+
+@pytest.mark.parametrize("height", [757, 1600])
+def test_numbers_and_counts_stand_beside_their_lines(page: Page, serve: Servers, height: int) -> None:  # noqa: F811
+    page.size(1600, height)
+    page.open(serve("minitriton_kernels/vector_add.py:vector_add"))
+    page.one("#tab-costs").click()
+
+    def are_right() -> bool:
+        numbers, counts = (page.browser.execute_script(BESIDE, gutter) for gutter in ("numbers", "heats"))
+        of_accesses = [line for text, _, line in counts if "sect" in text]
+        return (
+            len(of_accesses) == 3
+            and all("tl.load" in line or "tl.store" in line for line in of_accesses)
+            and all(text == str(number) for text, number, _ in numbers)
+        )
+
+    wait_for(are_right, 20)

@@ -120,6 +120,41 @@ def test_every_stop_shows_what_it_says(walk: Walk, session: ExplorerSession) -> 
         assert stop.line in source, stop.title
 
 
+def test_the_change_that_the_first_walk_asks_for_does_what_it_says(session: ExplorerSession) -> None:
+    walk = TOUR[0]
+    stop = walk.stops[-1]
+    _, old, new, gone, left = re.findall("`([^`]+)`", stop.text)
+    assert source_of(walk).count(old) == 1 and old in next(
+        line for line in source_of(walk).splitlines() if stop.line in line
+    )
+    changed = replace(walk.asked, kernel_text=source_of(walk).replace(old, new))
+    before, after = (shown_at(stop, session.opened(asked).recording) for asked in (walk.asked, changed))
+    assert gone in before and left not in before and gone not in after and left in after
+    requests = [session.answer("run", {"asked": asked.plain()})["total"]["requests"] for asked in (walk.asked, changed)]
+    assert "{} requests of warps become {}".format(*requests) in stop.text
+
+
+@pytest.mark.parametrize("at", ["load", "store"])
+def test_what_the_first_exercise_explains_solves_it(at: str, session: ExplorerSession) -> None:
+    promised, assumed = re.findall("with `([^`]+)`, or `([^`]+)`", find("wide-load").explains)[0]
+    assert graded(
+        "wide-load",
+        session,
+        edited(
+            f"tl.{at}({'x' if at == 'load' else 'out'}_ptr + row * stride",
+            f"tl.{at}({'x' if at == 'load' else 'out'}_ptr + {promised}",
+        ),
+    ).ok
+    assert graded(
+        "wide-load",
+        session,
+        edited(
+            "columns = tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + row * stride",
+            f"{assumed}\n    columns = tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + row * stride",
+        ),
+    ).ok
+
+
 def source_of(walk: Walk) -> str:
     return Path(walk.asked.source.rpartition(":")[0]).read_text()
 

@@ -13,6 +13,7 @@ from minitriton.explorer.compile_request import CompileRequest
 from minitriton.explorer.failures import as_error
 from minitriton.explorer.session import ExplorerSession
 from minitriton.explorer.wire import Json
+from minitriton.lab.corpus.case import KERNELS
 
 SOFTMAX = CompileRequest(
     "minitriton_kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",
@@ -289,3 +290,18 @@ def test_what_the_kernel_itself_does_wrong_is_said_of_it_not_of_a_pass(tmp_path:
     assert f"{file}:9:" in poison and "give that load `other=`" in poison
     assert "global-race" in race and "inputs were made up" in doubt
     assert ExplorerSession().answer("check", {"asked": SOFTMAX})["kernel"] == []
+
+
+def test_a_kernel_that_leaves_its_arrays_is_a_verdict_at_its_line(session: ExplorerSession) -> None:
+    text = (KERNELS / "vector_add.py").read_text()
+    unmasked = text.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)")
+    line = next(number for number, code in enumerate(unmasked.splitlines(), 1) if "tl.load(x_ptr + offsets)" in code)
+    types = "*fp32:16,*fp32:16,*fp32:16,i32:16,BLOCK=1024"
+    asked = CompileRequest(
+        f"{KERNELS / 'vector_add.py'}:vector_add", types, grid="2", numbers=("n=2000",), sizes=("x_ptr=2000",)
+    )
+    assert all(one["ok"] for one in session.answer("check", {"asked": asked.plain()})["steps"])
+    found = session.answer("check", {"asked": replace(asked, kernel_text=unmasked).plain()})
+    (stopped,) = found["steps"]
+    assert not stopped["ok"] and stopped["name"] == f"the kernel: line {line}"
+    assert "outside every array" in stopped["why"] and "check the mask" in stopped["why"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.compiler import ASTSource
+from minitriton.target import GPUTarget
 
 
 @triton.jit
@@ -128,3 +131,27 @@ def test_what_a_loop_promises_of_a_variable_counts_for_what_only_the_loop_reads(
     x, out = np.zeros(2048, np.float32), np.zeros(1024, np.float32)
     ptx = promises_about_what_only_a_loop_reads.warmup(x, out, 3, 2, grid=(1,)).asm["ptx"]
     assert "ld.global.v4.b32" in ptx
+
+
+@triton.jit
+def promises_of_arguments(x, out, stride, other, WHERE: tl.constexpr):
+    if WHERE == "behind a return" and other < 0:
+        return
+    if WHERE == "in a branch":
+        if other > 0:
+            x, stride = tl.multiple_of(x, 16), tl.multiple_of(stride, 16)
+    else:
+        x, stride = tl.multiple_of(x, 16), tl.multiple_of(stride, 48)
+    at = tl.program_id(0) * stride + tl.arange(0, 256)
+    tl.store(out + tl.arange(0, 256), tl.load(x + at))
+
+
+@pytest.mark.parametrize("where", ["first", "in a branch", "behind a return"])
+def test_a_promise_of_an_argument_counts_where_it_always_runs(where: str) -> None:
+    signature = {"x": "*fp32", "out": "*fp32", "stride": "i32", "other": "i32", "WHERE": "constexpr"}
+    source = ASTSource(promises_of_arguments, signature, {"WHERE": where}, {(0,): [], (1,): [["tt.divisibility", 16]]})
+    asm = triton.compile(source, GPUTarget("cuda", 90, 32), {}).asm
+    always = where == "first"
+    assert ("ld.global.v2.b32" in asm["ptx"]) == always
+    assert bool(re.search(r"%x: !tt.ptr<f32> {tt.divisibility = 16", asm["ttir"])) == always
+    assert bool(re.search(r"%stride: i32 {tt.divisibility = 16", asm["ttir"])) == always

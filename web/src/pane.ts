@@ -80,6 +80,13 @@ export const withNonce = EditorView.cspNonce.of(nonce);
 
 const SIGNS: Record<string, string> = { added: " +", removed: " −", old: " −", changed: " ~", moved: " ↕" };
 
+/** Measures lines again when their room changes: a gutter that gets wider wraps them elsewhere, and CodeMirror watches its frame only. */
+const watched = ViewPlugin.define((view) => {
+  const observer = new ResizeObserver(() => view.requestMeasure());
+  observer.observe(view.contentDOM);
+  return { destroy: () => observer.disconnect() };
+});
+
 class LineNumber extends GutterMarker {
   constructor(readonly text: string) {
     super();
@@ -219,6 +226,7 @@ export class Pane {
         return false;
       }),
       this.wrapping.of([]),
+      watched,
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       typeof colours === "function" ? inSight((view) => coloured(view, colours)) : [colours, highlighting],
       search({ top: true }),

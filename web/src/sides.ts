@@ -145,9 +145,10 @@ export class Sides {
     select.replaceChildren();
     this.session.compiles.forEach((compile, at) => {
       const group = make("optgroup", { label: compile.label ?? compile.kernel }) as HTMLOptGroupElement;
-      const whose = at && at !== this.session.view.compile ? `${compile.label ?? compile.kernel} · ` : "";
+      const isShown = at === this.session.view.compile;
+      const whose = isShown ? "" : compile === this.session.base ? "before · " : at ? `${compile.label ?? compile.kernel} · ` : "";
       compile.states.forEach((_, state) => group.append(new Option(`${whose}${titleOf(compile, state)}`, `${at}.${state}`)));
-      if (at === this.session.view.compile) for (const one of this.more) group.append(new Option(one.text, one.value));
+      if (isShown) for (const one of this.more) group.append(new Option(one.text, one.value));
       select.append(group);
     });
   }

@@ -240,6 +240,8 @@ export class WhatIfTab {
   private say(text: string, isWrong: boolean): void {
     this.status.textContent = text;
     this.status.classList.toggle("failed", isWrong);
+    // Its column may be scrolled down to another change.
+    if (isWrong) this.status.scrollIntoView({ block: "nearest" });
     sayTrouble(isWrong && this.session.view.tab !== "whatif" ? text : "");
   }
 

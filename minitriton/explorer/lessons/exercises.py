@@ -119,7 +119,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Click the load: the chain of facts ends at an argument.",
         kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "kernel",
         (checks.same_numbers(), checks.wide()),
-        "A load is as wide as the divisibility of its first address allows. `row * stride` is as divisible as the stride: with `tl.multiple_of(stride, 16)` or an assumption it is a multiple of 64 bytes, and a thread may take 16 bytes at a time.",
+        "A load is as wide as the divisibility of its first address allows. `row * stride` is as divisible as the stride: with `row * tl.multiple_of(stride, 16)`, or `tl.assume(stride % 16 == 0)` before the load, it is a multiple of 64 bytes, and a thread may take 16 bytes at a time.",
     ),
     Exercise(
         "wide-mask", "A mask in the way", 1,

@@ -189,8 +189,9 @@ SHORT_TOUR: tuple[Walk, ...] = (
             Stop("PTX", "`ld.global.v4` is four numbers in one instruction. Click it, and the line of the kernel is marked.", step="emit-ptx", op="ld.global", line="x = tl.load"),
             Stop("What it costs", "The emulator has run it: sectors of 32 bytes for each request of a warp stand next to the lines. 16 sectors are 512 bytes, all of them asked for.",
                  step="emit-ptx", tab="costs"),
-            Stop("What if", "Take the `:16` away from n, as a caller would whose length is any number: change the kernel to `mask = offsets < n + 1`, compile, and see the loads become narrow.",
-                 level="ttgir", op="tt.load", line="mask = ", tab="whatif"),
+            Stop("What if", "Move every access by one number: in the line of `offsets`, change `tl.arange(0, BLOCK)` to `tl.arange(0, BLOCK) + 1`, and compile. No four neighbours begin at a "
+                 "multiple of 16 bytes now: `ld.global.v4.b32` is gone, `ld.global.b32` is left, and 48 requests of warps become 189.",
+                 step="emit-ptx", op="ld.global.v4.b32", line="offsets = ", tab="whatif"),
         ),
     ),
     Walk(
