@@ -403,8 +403,8 @@ def tiles(one: Person) -> None:
     one.sees("This compile: number 1 of", within="#own-tiles")
 
 
-def mend_a_race(one: Person) -> None:
-    """author: find and mend a race in one's own kernel"""
+def fix_a_race(one: Person) -> None:
+    """author: find and fix a race in one's own kernel"""
     one.types(RACING)
     one.is_open("total")
     one.is_checked(f"{RIGHT}, but see the kernel: line 9")
@@ -416,8 +416,8 @@ def mend_a_race(one: Person) -> None:
     one.is_checked(RIGHT)
 
 
-def mend_a_mask(one: Person) -> None:
-    """author: find and mend a load without `other=`"""
+def fix_a_mask(one: Person) -> None:
+    """author: find and fix a load without `other=`"""
     one.types(UNMASKED)
     one.is_open("total")
     one.is_checked(f"{RIGHT}, but see the kernel: line 9")
@@ -506,7 +506,7 @@ def keyboard(one: Person) -> None:
 TASKS = (
     first_matmul, tour, type_a_kernel, exercise, edit_and_compile, why_narrow, who_decided, what_did_it_change, values, graph, accesses,
     where_is_wgmma, skip_and_move, own_kernel_in_a_sweep, pass_orders, two_versions, next_to_triton, two_targets, costliest_line, tiles,
-    mend_a_race, mend_a_mask, timeline, amd, machine_code, save, keyboard,
+    fix_a_race, fix_a_mask, timeline, amd, machine_code, save, keyboard,
 )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
     python benchmarks/programs.py FOLDER [--only REGEX] [--rounds N] [--json FILE] [--seconds S] [--all-configurations]
 
-FOLDER has what may be imported: `liger_kernel`, `flag_gems`, `fla`, `unsloth` (their `kernels` without the package's own start), `helion_examples` (Helion's `examples`) as folders; torch has Inductor. A case calls a
-function of the library as a user does; `both`: forward and backward. Each compiler runs in a process of its own (`two_processes.py`). Autotuned kernels take
+FOLDER has what may be imported, as folders: `liger_kernel`, `flag_gems`, `fla`, `unsloth` (their `kernels` without the package's own start),
+`helion_examples` (Helion's `examples`); torch has Inductor. A case calls a function of the library as a user does; `both`: forward and backward. Each compiler runs in a process of its own (`two_processes.py`). Autotuned kernels take
 their configuration in the middle, so that both compilers compile the same one; `--all-configurations` lets them choose, which takes long.
 """
 

@@ -28,7 +28,7 @@ PACKAGES = {
     "analysis": (7959, 39, 2),
     "as_triton": (4199, 37, 1),
     "backends": (309, 8, 0),
-    "codegen": (15250, 80, 2),
+    "codegen": (15255, 80, 2),
     "commands": (2663, 15, 1),
     "dialects": (15663, 76, 0),
     "emulator": (13668, 70, 0),
@@ -39,7 +39,7 @@ PACKAGES = {
     "host": (1561, 17, 0),
     "interpreter": (5273, 33, 0),
     "knobs": (883, 3, 0),
-    "lab": (11741, 51, 5),
+    "lab": (11747, 51, 5),
     "language": (5671, 52, 0),
     "layouts": (4866, 21, 0),
     "passes": (26196, 124, 6),
@@ -150,13 +150,14 @@ launches of a compiled kernel. `lab` by 17: the number of warps that a recorded 
 28 November, night: numbers that a signature does not allow are refused.
 `frontend` by 15: `tl.multiple_of` of a kernel's argument counts. `explorer` by 12: a kernel that stops is a verdict at its line.
 28 November, night: a launch of the same name in another file is not the file's own.
+28 November, night: read again.
 """
 
 PAGES = 2
 """Those words in docs/*.md, README.md and CONTRIBUTING.md."""
 
 TOTALS = {
-    "lines": 160029,
+    "lines": 160040,
     "files": 850,
     "files under 40 lines": 127,
     "modules with one importer": 170,

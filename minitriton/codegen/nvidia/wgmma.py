@@ -188,6 +188,17 @@ def _first_wait(op: Operation | None) -> ttng.WarpGroupDotWaitOp | None:
     return op
 
 
+def _require_contiguous_along_k(f: FunctionLowering, op: ttng.WarpGroupDotOp, which: str, is_contiguous: bool) -> None:
+    """The transpositions, imm-trans-a and -b, are of f16 and bf16 (PTX ISA, wgmma.mma_async). Raises `LoweringError` at `op` where another operand is."""
+    if not is_contiguous:
+        view = ", and take a view of it by .permute((1, 0))" if which == "b" else ""
+        raise f.unsupported(
+            op,
+            f"operand {which} is not contiguous along k, which only elements of 16 bits may be",
+            help=f"store {which} with k as the last dimension{view}",
+        )
+
+
 @lowers_where("has_wgmma", ttng.WarpGroupDotOp)
 def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     """All tiles, and the end of the group; unless asynchronous, the wait for it.
@@ -226,15 +237,9 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     if not right.contiguous_along_k:
         properties["trans_b"] = _UNIT
     left = _Left(f, op, first, facts, step)
-    if bits != 16 and (left.transposed or not right.contiguous_along_k):
-        which = "a" if left.transposed else "b"
-        raise f.unsupported(
-            op,
-            f"operand {which} is not contiguous along k, which only elements of 16 bits may be",
-            help=f"store {which} with k as the last dimension, and take a view of it by .permute((1, 0))"
-            if which == "b"
-            else "store a with k as its last dimension",
-        )
+    if bits != 16:
+        _require_contiguous_along_k(f, op, "a", not left.transposed)
+        _require_contiguous_along_k(f, op, "b", right.contiguous_along_k)
     if left.transposed:
         properties["trans_a"] = _UNIT
     one_text = _is_left_running(op)

@@ -87,7 +87,9 @@ def _report(recorder: Recorder, given: argparse.Namespace) -> None:
         left_out = f", without the contents of {', '.join(one.left_out)}" if one.left_out else ""
         print(f"  {one.folder}  grid {grid}, {one.bytes} bytes of arrays{left_out}", file=sys.stderr)
     if not written:
+        from minitriton.lab.launches.recorder import NOTHING_RECORDED
+
         named = f" of {', '.join(given.kernel)}" if given.kernel else ""
-        print(f"nothing was recorded: the program launched no kernel{named} that could be written", file=sys.stderr)
+        print(f"{NOTHING_RECORDED}: the program launched no kernel{named} that could be written", file=sys.stderr)
     if written:
         print(f"minitriton explore --launch {written[0].folder}", file=sys.stderr)

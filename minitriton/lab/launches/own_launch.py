@@ -119,6 +119,7 @@ def _record_case(path: Path, name: str, declared: list[Path], folder: Path) -> b
 def _record_program(path: Path, name: str, folder: Path) -> bool:
     """Runs the file as a program until its first launch of the kernel is written down, and ends it with all that it started. Whether it is known now
     what the file launches: not of a program that failed, or took too long."""
+    from minitriton.lab.launches.recorder import NOTHING_RECORDED
     from minitriton.runtime.cuda_driver import has_gpu
 
     options = [*(["--kernel", name] if name else []), *([] if has_gpu() else ["--cpu"])]
@@ -148,4 +149,4 @@ def _record_program(path: Path, name: str, folder: Path) -> bool:
         if child.poll() is not None and child.returncode >= 0 and lines:
             why = lines[-1]
         print(f"  it launched no {name or 'kernel'}: {why}", file=sys.stderr)
-        return "nothing was recorded" in why
+        return NOTHING_RECORDED in why

@@ -48,6 +48,9 @@ from minitriton.target.amd import HIPOptions
 if TYPE_CHECKING:
     from minitriton.runtime.jit import JITFunction
 
+NOTHING_RECORDED = "nothing was recorded"
+"""What `minitriton record` says last of a program that ended without a launch that it writes down."""
+
 MOST_LAUNCHES = 64
 MOST_BYTES = 64 << 20
 """Of the arrays of one launch: the contents of larger ones are left out, and made up when it is opened."""
